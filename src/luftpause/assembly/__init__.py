@@ -1,0 +1,1 @@
+"""The only place that constructs: which adapter stands behind which port."""

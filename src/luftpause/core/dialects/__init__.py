@@ -1,0 +1,1 @@
+"""Wire formats, sans-IO: bytes in, values out. The only core that may parse."""

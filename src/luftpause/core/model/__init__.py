@@ -1,0 +1,1 @@
+"""Words shared by all cores. See docs/GLOSSARY.md for what each one means."""

@@ -1,0 +1,29 @@
+"""Names of things: one `NewType` per kind of id, so that they cannot be mixed up.
+
+`Instant` is seconds on a monotonic clock that only the process at hand understands: it never crosses a link.
+"""
+
+from typing import Final, NewType
+
+CallerId = NewType("CallerId", str)
+"""Who a turn is accounted to for fairness: a label below the principal, at most 128 bytes."""
+
+Instant = NewType("Instant", float)
+"""Seconds on the shell's monotonic clock."""
+
+ModelName = NewType("ModelName", str)
+PeerId = NewType("PeerId", str)
+"""One dataplane instance: the first part of every turn id that it mints."""
+
+PrincipalId = NewType("PrincipalId", str)
+"""Who presented a credential; runs, tool-call ids and handles belong to it."""
+
+ReplicaId = NewType("ReplicaId", str)
+RunId = NewType("RunId", str)
+ToolCallId = NewType("ToolCallId", str)
+TurnId = NewType("TurnId", str)
+"""`<peer>.<counter>`: admitting the same id again returns the same placement."""
+
+ANONYMOUS_CALLER: Final = CallerId("anonymous")
+ANONYMOUS_PRINCIPAL: Final = PrincipalId("anonymous")
+CALLER_BYTES_MAX: Final = 128

@@ -1,0 +1,21 @@
+"""Why a turn is turned away before any engine sees it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class RefusalReason(Enum):
+    """Each value is the `code` that a client sees."""
+
+    UNKNOWN_MODEL = "unknown_model"
+    SCHEDULER_FAULT = "scheduler_fault"
+    SHUTTING_DOWN = "shutting_down"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A refusal and its sentence; the dialect renders both into its own error shape."""
+
+    reason: RefusalReason
+    message: str

@@ -1,0 +1,68 @@
+"""A replica: something that takes turns, reached at an endpoint."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from luftpause.core.model.ids import ModelName, ReplicaId
+
+
+class ReplicaKind(Enum):
+    """How a replica answers: token by token, or in one forward pass (a classifier)."""
+
+    GENERATIVE = "generative"
+    SINGLE_PASS = "single-pass"
+
+
+class EngineKind(Enum):
+    """Which engine answers at an endpoint; AUTO is found out from what it reports."""
+
+    AUTO = "auto"
+    SGLANG = "sglang"
+    VLLM = "vllm"
+    LLAMA_CPP = "llama.cpp"
+    OLLAMA = "ollama"
+    ROUTER = "router"
+    OPENAI = "openai"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a replica answers. `api_key_env` names the variable that holds its key; empty means none."""
+
+    url: str
+    api_key_env: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaSpec:
+    """A replica as the config or the launcher declares it.
+
+    Attributes:
+        health: path whose 200 means healthy.
+        load_from: base URLs of the engines behind it when it is a router; their loads are summed.
+    """
+
+    replica: ReplicaId
+    endpoint: Endpoint
+    models: tuple[ModelName, ...]
+    kind: ReplicaKind = ReplicaKind.GENERATIVE
+    engine: EngineKind = EngineKind.AUTO
+    health: str = "/health"
+    load_from: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What an engine says of itself: requests it runs and requests it queues."""
+
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where an admitted turn runs, and why there, in words a person can read."""
+
+    replica: ReplicaId
+    endpoint: Endpoint
+    why: str

@@ -1,0 +1,59 @@
+"""A turn: one model request of a run, as every room of the house speaks of it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from luftpause.core.model.ids import CallerId, ModelName, PeerId, PrincipalId, RunId, ToolCallId, TurnId
+from luftpause.core.model.replicas import ReplicaKind
+
+
+class ServiceClass(Enum):
+    """What class of work a turn is."""
+
+    INTERACTIVE = "interactive"
+    BATCH = "batch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one turn as the engine reported them; `cached_tokens` is None where it does not say."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityKeys:
+    """What a request says about the run it belongs to, in falling order of trust.
+
+    Attributes:
+        run: the `x-luftpause-run-id` header.
+        tool_calls: every tool-call id that the request echoes, in order of appearance.
+        parent: the `x-luftpause-parent` header.
+    """
+
+    run: RunId | None = None
+    tool_calls: tuple[ToolCallId, ...] = ()
+    parent: RunId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOffer:
+    """A turn that asks to be admitted: all that is known before the scheduler has spoken.
+
+    Attributes:
+        turn: minted by the dataplane, unique; offering it again returns the same placement.
+        peer: the dataplane instance that offers it.
+        prompt_bytes: length of the request body, bytes.
+    """
+
+    turn: TurnId
+    peer: PeerId
+    model: ModelName
+    kind: ReplicaKind
+    service_class: ServiceClass
+    caller: CallerId
+    principal: PrincipalId
+    keys: IdentityKeys
+    prompt_bytes: int = 0

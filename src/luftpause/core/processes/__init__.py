@@ -1,0 +1,1 @@
+"""One engine process's life: starting, ready, stopping, backing off."""

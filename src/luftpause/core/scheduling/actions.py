@@ -1,0 +1,54 @@
+"""What the scheduler orders, performed by the shell in the order given.
+
+| action       | ends with exactly one of                                                                  |
+| ------------ | ----------------------------------------------------------------------------------------- |
+| `PlaceTurn`  | `TurnFinished`, `TurnFailed`, `TurnAbandoned`, `PeerLost`, `PeerResynced` or expiry        |
+| `HoldTurn`   | a later `PlaceTurn` or `RefuseTurn`, `TurnAbandoned`, `PeerLost`, `PeerResynced` or expiry |
+| `RefuseTurn` | nothing: it ends the turn                                                                 |
+| `ForgetRun`  | nothing: it ends the run                                                                  |
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from luftpause.core.model.ids import ReplicaId, RunId, TurnId
+from luftpause.core.model.refusals import Refusal
+from luftpause.core.scheduling.reasons import HoldReason, PlacedBecause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceTurn:
+    """Send the turn to the replica. `held_s`: how long it was held before."""
+
+    turn: TurnId
+    run: RunId
+    replica: ReplicaId
+    why: PlacedBecause
+    held_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldTurn:
+    """The turn waits here. Given once on arrival; the current reason is in the view."""
+
+    turn: TurnId
+    why: HoldReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefuseTurn:
+    """Turn the turn away: its client gets the refusal."""
+
+    turn: TurnId
+    why: Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetRun:
+    """The run left the state: what the shell kept for it (tool-call ids) goes too. `why` is for people."""
+
+    run: RunId
+    why: str
+
+
+Action: TypeAlias = PlaceTurn | HoldTurn | RefuseTurn | ForgetRun

@@ -1,0 +1,193 @@
+"""What can have happened, as the scheduler learns it: facts in the past tense.
+
+Any event is legal in any state: duplicates, late ones and ones about things long forgotten change nothing.
+Ages are seconds before the event arrived, never instants of another process.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from luftpause.core.model.ids import (
+    CallerId,
+    ModelName,
+    PeerId,
+    PrincipalId,
+    ReplicaId,
+    RunId,
+    ToolCallId,
+    TurnId,
+)
+from luftpause.core.model.replicas import Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.turns import ServiceClass, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnArrived:
+    """A dataplane offered a turn and the shell found its run. Ends with one PlaceTurn or RefuseTurn."""
+
+    turn: TurnId
+    peer: PeerId
+    run: RunId
+    model: ModelName
+    kind: ReplicaKind
+    service_class: ServiceClass
+    caller: CallerId
+    principal: PrincipalId
+    parent: RunId | None = None
+    prompt_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted:
+    """The dataplane sent the turn to its engine."""
+
+    turn: TurnId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstTokenSeen:
+    """The engine's first byte of answer arrived."""
+
+    turn: TurnId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFinished:
+    """The engine answered whole. With tool calls the run is paused on them, without it is idle.
+
+    Attributes:
+        finish: the engine's own finish reason, empty when it gave none.
+        usage: None when the engine reported none.
+    """
+
+    turn: TurnId
+    finish: str = ""
+    usage: Usage | None = None
+    tool_calls: tuple[ToolCallId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFailed:
+    """The engine refused, broke or was out of reach. The run is idle, never paused. `cause` is for people."""
+
+    turn: TurnId
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnAbandoned:
+    """The client left: a held turn leaves the queue, a placed one ends as failed."""
+
+    turn: TurnId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnsRenewed:
+    """A dataplane says that these turns are still open, held ones included: a sign of life."""
+
+    turns: tuple[TurnId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """The run will not come back (`DELETE /v1/runs/{id}`)."""
+
+    run: RunId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaAdded:
+    """A replica was declared. It takes turns once a probe found it healthy."""
+
+    spec: ReplicaSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaRemoved:
+    """A replica is gone for good; the exact inverse of ReplicaAdded."""
+
+    replica: ReplicaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaProbed:
+    """A probe ended. `load` is None when the engine reports none or its report did not arrive in time."""
+
+    replica: ReplicaId
+    healthy: bool
+    load: Load | None = None
+
+
+class RunPhase(Enum):
+    """What a run is doing. *Generating* while any of its turns is in flight."""
+
+    GENERATING = "generating"
+    PAUSED = "paused"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """A turn in flight as its dataplane knows it, told again after a reconnect."""
+
+    turn: TurnId
+    run: RunId
+    replica: ReplicaId
+    model: ModelName
+    kind: ReplicaKind
+    service_class: ServiceClass
+    caller: CallerId
+    principal: PrincipalId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRun:
+    """A run as its dataplane remembers it, told again after a reconnect. `age_s`: since its last turn ended."""
+
+    run: RunId
+    phase: RunPhase
+    replica: ReplicaId
+    service_class: ServiceClass
+    caller: CallerId
+    principal: PrincipalId
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerResynced:
+    """A dataplane (re)connected and told all it knows. Turns of that peer that it did not name are over."""
+
+    peer: PeerId
+    turns: tuple[OpenTurn, ...]
+    runs: tuple[KnownRun, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerLost:
+    """A dataplane stayed away longer than the link's grace: its turns are over."""
+
+    peer: PeerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WokeUp:
+    """A deadline passed. Extra ones are harmless."""
+
+
+TurnReport: TypeAlias = (
+    TurnStarted | FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnsRenewed
+)
+"""What a dataplane reports about turns that it was given."""
+
+Event: TypeAlias = (
+    TurnArrived
+    | TurnReport
+    | RunEnded
+    | ReplicaAdded
+    | ReplicaRemoved
+    | ReplicaProbed
+    | PeerResynced
+    | PeerLost
+    | WokeUp
+)

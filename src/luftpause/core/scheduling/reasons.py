@@ -1,0 +1,75 @@
+"""Why the scheduler did what it did: a few fields each, and one sentence for people."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias, assert_never
+
+from luftpause.core.model.ids import CallerId, ModelName, ReplicaId
+
+
+class PlacedBecause(Enum):
+    """Why a turn went to the replica it went to."""
+
+    HOME = "its run's last turn ran there"
+    LEAST_LOADED = "fewest turns in flight"
+    HOME_LOST = "its home replica is unhealthy or gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingForRoom:
+    """Every replica that may serve the turn is full; this is the one that came closest."""
+
+    replica: ReplicaId
+    in_flight: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomKept:
+    """There is room, kept for interactive runs that are paused on a tool there and will come back."""
+
+    replica: ReplicaId
+    paused_interactive: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingForHome:
+    """The run's prefix is cached on a replica that has no room now."""
+
+    replica: ReplicaId
+    in_flight: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoHealthyReplica:
+    """The model is known, but no replica that serves it answers its health probe."""
+
+    model: ModelName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BehindCaller:
+    """Another turn is ahead in fair order: a caller with fewer turns in flight, or an earlier arrival."""
+
+    caller: CallerId
+
+
+HoldReason: TypeAlias = WaitingForRoom | RoomKept | WaitingForHome | NoHealthyReplica | BehindCaller
+
+
+def explain(reason: HoldReason) -> str:
+    """Return the reason as one sentence without its full stop."""
+    match reason:
+        case WaitingForRoom(replica=replica, in_flight=in_flight, capacity=capacity):
+            return f"waiting for room: {replica} runs {in_flight} of {capacity}"
+        case RoomKept(replica=replica, paused_interactive=paused):
+            return f"room on {replica} is kept for {paused} interactive run{'s' * (paused != 1)} paused on a tool"
+        case WaitingForHome(replica=replica, in_flight=in_flight, capacity=capacity):
+            return f"waiting for its home {replica}, where its prefix is cached: {in_flight} of {capacity} in flight"
+        case NoHealthyReplica(model=model):
+            return f"no healthy replica serves {model} yet"
+        case BehindCaller(caller=caller):
+            return f"behind caller {caller} in fair order"
+        case _:
+            assert_never(reason)

@@ -1,0 +1,1 @@
+"""What services need from the world, as Protocols. Adapters stand behind them."""

@@ -1,0 +1,64 @@
+"""How a turn reaches an engine, and how its answer comes back as it is produced."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from luftpause.core.model.replicas import Endpoint
+
+Header = tuple[bytes, bytes]
+"""A header's name in lower case, and its value."""
+
+
+class EngineUnreachableError(Exception):
+    """No answer was begun: refused, no route, timed out while connecting, or closed before the first byte."""
+
+
+class EngineBrokeError(Exception):
+    """An answer was begun and ended early or was no valid HTTP."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRequest:
+    """One HTTP request to an engine. The adapter adds host, content-length and the endpoint's own key."""
+
+    method: bytes
+    path: bytes
+    headers: Sequence[Header]
+    body: bytes
+
+
+class Exchange(Protocol):
+    """One answer under way. Always end with `close`, which is free after the last byte and aborts before it."""
+
+    status: int
+    headers: Sequence[Header]
+
+    async def read(self) -> bytes:
+        """Return the next bytes as the engine sent them, b"" at the end. Reading slowly slows the engine down.
+
+        Raises:
+            EngineBrokeError: the answer ended early.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give the connection back if the answer is complete, else close it at once: the engine stops."""
+        ...
+
+
+class Engines(Protocol):
+    """Speaks HTTP to engines; keeps connections."""
+
+    async def send(self, endpoint: Endpoint, request: EngineRequest) -> Exchange:
+        """Send a request and return when status and headers have arrived. Cancelling closes the connection.
+
+        Raises:
+            EngineUnreachableError: nothing of an answer arrived.
+            EngineBrokeError: what arrived was no HTTP answer.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close every kept connection."""
+        ...

@@ -1,0 +1,108 @@
+"""The scheduler as other services see it.
+
+`SchedulerDesk` is the owner itself, in its own process and synchronous. `SchedulerLink` is what dataplanes and
+launchers hold: over a call (same process) or over the link on port 5000. One contract suite runs over both.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, RunId
+from luftpause.core.model.refusals import Refusal
+from luftpause.core.model.replicas import Placement, ReplicaSpec
+from luftpause.core.model.turns import TurnOffer
+from luftpause.core.scheduling.events import PeerResynced, TurnReport
+
+
+class TurnRefusedError(Exception):
+    """The scheduler turned a turn away. `refusal` says why."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """An accepted turn: its run is known at once, its placement later.
+
+    `placement` ends with a Placement, with TurnRefusedError, or stays open while the turn is held. Cancelling it
+    tells nobody: the holder reports TurnAbandoned.
+    """
+
+    run: RunId
+    placement: asyncio.Future[Placement]
+
+
+class SchedulerDesk(Protocol):
+    """The scheduler in its own process. Every call returns at once; none of them blocks or awaits."""
+
+    def admit(self, offer: TurnOffer) -> Ticket:
+        """Resolve or mint the run and queue the turn. A turn id seen before gets its old ticket's placement.
+
+        Raises:
+            TurnRefusedError: refused at once, for example an unknown model.
+        """
+        ...
+
+    def report(self, report: TurnReport) -> None:
+        """Take in what a dataplane saw; reports about unknown turns change nothing."""
+        ...
+
+    def end_run(self, principal: PrincipalId, run: RunId) -> bool:
+        """Forget a run. False when the principal has no such run."""
+        ...
+
+    def models(self) -> Sequence[ModelName]:
+        """All models that some declared replica serves, sorted, without repeats."""
+        ...
+
+    def resync(self, report: PeerResynced) -> None:
+        """Take in all that a reconnecting dataplane knows, before it admits anything again."""
+        ...
+
+    def peer_lost(self, peer: PeerId) -> None:
+        """A dataplane stayed away longer than the grace."""
+        ...
+
+    def add_replica(self, spec: ReplicaSpec) -> None:
+        """Declare a replica; the same id again replaces the declaration."""
+        ...
+
+    def remove_replica(self, replica: ReplicaId) -> None:
+        """Take a replica away; unknown ids change nothing."""
+        ...
+
+
+class SchedulerLink(Protocol):
+    """The scheduler as a dataplane or launcher holds it, in process or over the link."""
+
+    async def admit(self, offer: TurnOffer) -> Ticket:
+        """Return once the scheduler accepted the turn; while it is out of reach the turn waits here.
+
+        Raises:
+            TurnRefusedError: refused at once.
+        """
+        ...
+
+    def report(self, report: TurnReport) -> None:
+        """Send a report, in order, without waiting."""
+        ...
+
+    async def end_run(self, principal: PrincipalId, run: RunId) -> bool:
+        """Forget a run. False when the principal has no such run."""
+        ...
+
+    async def models(self) -> Sequence[ModelName]:
+        """All models that some declared replica serves, sorted, without repeats."""
+        ...
+
+    async def add_replica(self, spec: ReplicaSpec) -> None:
+        """Declare a replica."""
+        ...
+
+    async def remove_replica(self, replica: ReplicaId) -> None:
+        """Take a replica away."""
+        ...

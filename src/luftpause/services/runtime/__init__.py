@@ -1,0 +1,1 @@
+"""The MCP door: sub-agents that survive a restart."""

@@ -1,0 +1,1 @@
+"""Two made-up tools behind a real MCP server."""

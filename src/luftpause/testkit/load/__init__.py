@@ -1,0 +1,1 @@
+"""Agents that come and go, for measuring."""
