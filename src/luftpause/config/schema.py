@@ -21,7 +21,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What all sections share: immutable, by name, strict."""
 
 
-class Replica(Section):
+class Replica(Section, frozen=True):
     """An endpoint that already runs somewhere."""
 
     name: Name
@@ -34,7 +34,7 @@ class Replica(Section):
     load_from: list[str] = []
 
 
-class LauncherModel(Section):
+class LauncherModel(Section, frozen=True):
     """A model whose engine this machine starts.
 
     `command` may contain ${port}, ${model} and ${python}; it is never given to a shell.
@@ -53,7 +53,7 @@ class LauncherModel(Section):
     env: dict[str, str] = {}
 
 
-class Launcher(Section):
+class Launcher(Section, frozen=True):
     """Engines on demand. Naming a model here is the opt-in."""
 
     model_dir: str = "models"
@@ -62,7 +62,7 @@ class Launcher(Section):
     models: list[LauncherModel] = []
 
 
-class ToolServer(Section):
+class ToolServer(Section, frozen=True):
     """An MCP tool server for sub-agents: `command` (stdio) or `url` (streamable HTTP), one of the two."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
@@ -73,7 +73,7 @@ class ToolServer(Section):
     timeout: Duration = "2m"
 
 
-class Dataplane(Section):
+class Dataplane(Section, frozen=True):
     """The LLM door."""
 
     host: str = "127.0.0.1"
@@ -83,7 +83,7 @@ class Dataplane(Section):
     connect_timeout: Duration = "2s"
 
 
-class Scheduler(Section):
+class Scheduler(Section, frozen=True):
     """The scheduler: `port` is the link for the other services, `http_port` status and page."""
 
     host: str = "127.0.0.1"
@@ -96,7 +96,7 @@ class Scheduler(Section):
     link_grace: Duration = "10s"
 
 
-class Runtime(Section):
+class Runtime(Section, frozen=True):
     """The MCP door. `dataplane_url` is where its sub-agents take their turns; empty means this process's own."""
 
     host: str = "127.0.0.1"
@@ -108,7 +108,7 @@ class Runtime(Section):
     turn_timeout: Duration = "10m"
 
 
-class Config(Section):
+class Config(Section, frozen=True):
     """The whole file."""
 
     replicas: list[Replica] = []

@@ -175,9 +175,7 @@ class WokeUp:
     """A deadline passed. Extra ones are harmless."""
 
 
-TurnReport: TypeAlias = (
-    TurnStarted | FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnsRenewed
-)
+TurnReport: TypeAlias = TurnStarted | FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnsRenewed
 """What a dataplane reports about turns that it was given."""
 
 Event: TypeAlias = (
