@@ -2,6 +2,7 @@
 
 Durations are strings like "10m", "500ms" or "2h30m"; sizes like "20GiB" or "600MB" (see `config.units`).
 Secrets never stand here: a key that ends in `_env` names the environment variable that holds one.
+The `Attributes` sections are what the generated reference and the JSON schema say about each key.
 """
 
 from typing import Annotated, Literal
@@ -10,9 +11,36 @@ import msgspec
 from msgspec import Meta
 
 Port = Annotated[int, Meta(ge=0, le=65535, description="0 picks a free port and prints it")]
-Name = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]*$")]
-Duration = Annotated[str, Meta(pattern=r"^(\d+(\.\d+)?(ms|s|m|h|d))+$", examples=["10m", "500ms"])]
-Size = Annotated[str, Meta(pattern=r"^\d+(\.\d+)?\s?(B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB)$", examples=["20GiB"])]
+Name = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]*$",
+        title="name of letters, digits and ._:/@- that begins with a letter or digit",
+        examples=["llama-3.2-1b"],
+    ),
+]
+ToolServerName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_-]{1,32}$",
+        title="name of at most 32 letters, digits, _ and -",
+        examples=["wikipedia"],
+    ),
+]
+Duration = Annotated[
+    str,
+    Meta(pattern=r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$", title="duration", examples=["10m", "500ms", "2h30m"]),
+]
+Size = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9]+(\.[0-9]+)? ?(B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB)$",
+        title="size",
+        examples=["20GiB", "600MB"],
+    ),
+]
 Engine = Literal["auto", "sglang", "vllm", "llama.cpp", "ollama", "router", "openai"]
 Backend = Literal["llama.cpp", "command"]
 
@@ -22,7 +50,18 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Replica(Section, frozen=True):
-    """An endpoint that already runs somewhere."""
+    """An endpoint that already runs somewhere.
+
+    Attributes:
+        name: how status, logs and metrics call it; unique.
+        url: base URL of the endpoint, without `/v1`.
+        models: names of the models it serves.
+        kind: `generative` answers token by token, `single-pass` in one forward pass (a classifier).
+        engine: which engine answers; `auto` finds out from what it reports.
+        api_key_env: environment variable with the endpoint's key; empty means none is sent.
+        health: path whose 200 means healthy.
+        load_from: when the URL is a router, base URLs of the engines behind it; their loads are summed.
+    """
 
     name: Name
     url: str
@@ -38,6 +77,19 @@ class LauncherModel(Section, frozen=True):
     """A model whose engine this machine starts.
 
     `command` may contain ${port}, ${model} and ${python}; it is never given to a shell.
+
+    Attributes:
+        name: what clients ask for as `model`; unique.
+        backend: what runs it: `llama.cpp` (its own HTTP server) or any other `command`.
+        aliases: further names for the same model.
+        model_path: the model's file, inside `launcher.model_dir`; needed by `llama.cpp`.
+        command: program and arguments of a `command` backend.
+        args: further arguments at the end of the engine's command line.
+        health: path whose 200 means ready.
+        port: where the engine listens on 127.0.0.1; 0 picks a free port, which several instances need.
+        instances: how many engine processes serve this model.
+        readiness_timeout: an engine that is not ready by then is stopped and counts as failed.
+        env: variables added to the engine's environment.
     """
 
     name: Name
@@ -54,7 +106,14 @@ class LauncherModel(Section, frozen=True):
 
 
 class Launcher(Section, frozen=True):
-    """Engines on demand. Naming a model here is the opt-in."""
+    """Engines on demand. Naming a model here is the opt-in.
+
+    Attributes:
+        model_dir: folder of the model files; relative to the working directory.
+        log_dir: folder for the engines' own output; empty means no files.
+        stop_grace: how long an engine may take to end by itself before it is killed.
+        models: the models, as `[[launcher.models]]`.
+    """
 
     model_dir: str = "models"
     log_dir: str = ""
@@ -63,9 +122,18 @@ class Launcher(Section, frozen=True):
 
 
 class ToolServer(Section, frozen=True):
-    """An MCP tool server for sub-agents: `command` (stdio) or `url` (streamable HTTP), one of the two."""
+    """An MCP tool server for sub-agents: `command` (stdio) or `url` (streamable HTTP), one of the two.
 
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
+    Attributes:
+        name: stands before its tools' names; unique.
+        command: program and arguments of a server over stdio.
+        url: address of a server over streamable HTTP.
+        env: variables added to the environment of `command`.
+        token_env: environment variable with a bearer token for `url`; empty means none is sent.
+        timeout: a tool call that takes longer has failed.
+    """
+
+    name: ToolServerName
     command: list[str] = []
     url: str = ""
     env: dict[str, str] = {}
@@ -74,7 +142,15 @@ class ToolServer(Section, frozen=True):
 
 
 class Dataplane(Section, frozen=True):
-    """The LLM door."""
+    """The LLM door.
+
+    Attributes:
+        host: address it listens on.
+        port: port it listens on; 0 picks a free one and prints it.
+        max_body: a larger request body is refused.
+        body_timeout: a request body that takes longer to arrive is refused.
+        connect_timeout: an engine that cannot be reached within this is unreachable.
+    """
 
     host: str = "127.0.0.1"
     port: Port = 8080
@@ -84,7 +160,18 @@ class Dataplane(Section, frozen=True):
 
 
 class Scheduler(Section, frozen=True):
-    """The scheduler: `port` is the link for the other services, `http_port` status and page."""
+    """The scheduler: `port` is the link for the other services, `http_port` status and page.
+
+    Attributes:
+        host: address both ports listen on.
+        port: the link for the other services; 0 picks a free port and prints it.
+        http_port: status, page and metrics; 0 picks a free port and prints it.
+        policy: how turns are admitted.
+        probe_period: time between two looks at a replica's health and load.
+        turn_timeout: a turn without a sign of life for this long has ended.
+        run_idle_expiry: a run without a turn for this long is forgotten.
+        link_grace: turns of a lost dataplane stay charged this long, in case it returns.
+    """
 
     host: str = "127.0.0.1"
     port: Port = 5000
@@ -97,7 +184,17 @@ class Scheduler(Section, frozen=True):
 
 
 class Runtime(Section, frozen=True):
-    """The MCP door. `dataplane_url` is where its sub-agents take their turns; empty means this process's own."""
+    """The MCP door. `dataplane_url` is where its sub-agents take their turns; empty means this process's own.
+
+    Attributes:
+        host: address it listens on.
+        port: port it listens on; 0 picks a free one and prints it.
+        state_dir: folder of `runs.jsonl`, from which runs are resumed after a restart.
+        dataplane_url: base URL of the dataplane that sub-agents use; empty means this process's own.
+        default_model: model of a sub-agent that names none; empty means that it must name one.
+        max_running: how many sub-agents may run at once.
+        turn_timeout: one turn of a sub-agent takes at most this long.
+    """
 
     host: str = "127.0.0.1"
     port: Port = 7000
@@ -109,7 +206,16 @@ class Runtime(Section, frozen=True):
 
 
 class Config(Section, frozen=True):
-    """The whole file."""
+    """The whole file.
+
+    Attributes:
+        replicas: endpoints that already run somewhere, as `[[replicas]]`.
+        launcher: engines that this machine starts.
+        tools: MCP tool servers for sub-agents, as `[[tools]]`.
+        dataplane: the LLM door.
+        scheduler: where and when turns run.
+        runtime: the MCP door.
+    """
 
     replicas: list[Replica] = []
     launcher: Launcher = Launcher()

@@ -31,8 +31,15 @@ class EngineRequest:
 class Exchange(Protocol):
     """One answer under way. Always end with `close`, which is free after the last byte and aborts before it."""
 
-    status: int
-    headers: Sequence[Header]
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Sequence[Header]:
+        """The answer's headers, in order."""
+        ...
 
     async def read(self) -> bytes:
         """Return the next bytes as the engine sent them, b"" at the end. Reading slowly slows the engine down.

@@ -24,6 +24,14 @@ class TurnRefusedError(Exception):
         self.refusal = refusal
 
 
+class LinkRefusedError(Exception):
+    """The scheduler does not accept this peer's token: waiting would not help, somebody must correct the token."""
+
+
+class LinkFaultError(Exception):
+    """The scheduler broke on a request, or the link was closed under it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ticket:
     """An accepted turn: its run is known at once, its placement later.
@@ -77,7 +85,11 @@ class SchedulerDesk(Protocol):
 
 
 class SchedulerLink(Protocol):
-    """The scheduler as a dataplane or launcher holds it, in process or over the link."""
+    """The scheduler as a dataplane or launcher holds it, in process or over the link.
+
+    Over the link every coroutine waits while the scheduler is out of reach, and may raise LinkRefusedError (wrong
+    token) and, but for `admit`, LinkFaultError.
+    """
 
     async def admit(self, offer: TurnOffer) -> Ticket:
         """Return once the scheduler accepted the turn; while it is out of reach the turn waits here.

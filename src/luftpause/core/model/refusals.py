@@ -8,6 +8,10 @@ class RefusalReason(Enum):
     """Each value is the `code` that a client sees."""
 
     UNKNOWN_MODEL = "unknown_model"
+    UNKNOWN_RUN = "unknown_run"
+    """The request names a run of another principal: to this one there is no such run (404)."""
+    RUN_ENDED = "run_ended"
+    """The run was ended while its turn was held (409)."""
     SCHEDULER_FAULT = "scheduler_fault"
     SHUTTING_DOWN = "shutting_down"
     EXPIRED = "expired"

@@ -46,6 +46,8 @@ class TurnOffer:
         turn: minted by the dataplane, unique; offering it again returns the same placement.
         peer: the dataplane instance that offers it.
         prompt_bytes: length of the request body, bytes.
+        age_s: how long the turn has waited already when it is offered again after a reconnect, seconds;
+            it keeps its place in the queue.
     """
 
     turn: TurnId
@@ -57,3 +59,4 @@ class TurnOffer:
     principal: PrincipalId
     keys: IdentityKeys
     prompt_bytes: int = 0
+    age_s: float = 0.0

@@ -1,1 +1,1 @@
-"""One sub-agent's life: its events are its journal, and replaying them is recovery."""
+"""One sub-agent's life as a pure machine. Its events are its journal: replaying them is recovery."""

@@ -18,13 +18,18 @@ from luftpause.core.model.ids import (
     ToolCallId,
     TurnId,
 )
-from luftpause.core.model.replicas import Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnArrived:
-    """A dataplane offered a turn and the shell found its run. Ends with one PlaceTurn or RefuseTurn."""
+    """A dataplane offered a turn and the shell found its run. Ends with one PlaceTurn or RefuseTurn.
+
+    Attributes:
+        prompt_bytes: length of the request body, bytes.
+        age_s: how long the turn has waited elsewhere already, seconds: it counts for its place in the queue.
+    """
 
     turn: TurnId
     peer: PeerId
@@ -36,6 +41,7 @@ class TurnArrived:
     principal: PrincipalId
     parent: RunId | None = None
     prompt_bytes: int = 0
+    age_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +118,17 @@ class ReplicaRemoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaProbed:
-    """A probe ended. `load` is None when the engine reports none or its report did not arrive in time."""
+    """A probe ended.
+
+    Attributes:
+        load: None when the engine reports none or its report did not arrive in time.
+        engine: which engine its report looks like; AUTO when it does not say.
+    """
 
     replica: ReplicaId
     healthy: bool
     load: Load | None = None
+    engine: EngineKind = EngineKind.AUTO
 
 
 class RunPhase(Enum):

@@ -13,6 +13,7 @@ class PlacedBecause(Enum):
     HOME = "its run's last turn ran there"
     LEAST_LOADED = "fewest turns in flight"
     HOME_LOST = "its home replica is unhealthy or gone"
+    RESYNCED = "its dataplane says that it runs there"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,30 @@
+# Thin wrappers; everything also works without make: sh scripts/up, sh scripts/test, sh scripts/check.
+.PHONY: check fix test nightly bench docs up venv lock
+
+check: venv
+	@sh scripts/check
+
+fix: venv
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+test: venv
+	@sh scripts/check tests
+
+nightly: venv
+	@.venv/bin/pytest -q -m "nightly or not nightly" --timeout=3600
+
+bench: venv
+	@for file in benchmarks/*_bench.py; do echo "== $$file"; .venv/bin/python "$$file" || exit 1; done
+
+docs: venv
+	@.venv/bin/python scripts/docs.py
+
+up:
+	@sh scripts/up
+
+venv:
+	@sh scripts/venv dev
+
+lock: venv
+	@sh scripts/lock

@@ -1,0 +1,1 @@
+"""The parts of the door benchmark: a raw engine, a raw load client, the peers, the measuring and the report."""

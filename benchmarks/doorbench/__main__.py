@@ -1,0 +1,159 @@
+"""The command line of the door benchmark: start the arms, measure, print, store, report."""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.doorbench.behaviour import Behaviour, answers, observe
+from benchmarks.doorbench.measure import FULL, QUICK, Effort, run_rounds
+from benchmarks.doorbench.peers import PEERS, ROOT, Peer, PeerUnavailable
+from benchmarks.doorbench.processes import Child, python_module
+from benchmarks.doorbench.report import markdown_report, terminal_report
+from benchmarks.doorbench.results import Machine, Results, load_results, store_results
+
+STORED = ROOT / "benchmarks" / "results" / "door.json"
+DOCUMENT = ROOT / "docs" / "MEASUREMENTS.md"
+_MANY_FILES = 16384
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _allow_many_sockets() -> None:
+    """Raise the soft limit of open files for us and our children; a thousand streams need two sockets each."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(_MANY_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def describe_machine() -> Machine:
+    """Return what this machine is and how busy it is."""
+    return Machine(
+        system=f"{platform.system()} {platform.release()}",
+        processor=_processor(),
+        cores=os.cpu_count() or 1,
+        memory_gib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
+        python=platform.python_version(),
+        load_before=os.getloadavg()[0],
+    )
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10"]
+    answer = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    return answer.stdout.strip() or "unknown"
+
+
+def _start_arms(
+    names: Sequence[str], engines: Sequence[int], effort: Effort, folder: Path, absent: dict[str, str]
+) -> tuple[list[Peer], dict[str, Behaviour]]:
+    """Start each arm and observe its behaviour; what cannot be had is named in `absent`."""
+    peers: list[Peer] = []
+    behaviour: dict[str, Behaviour] = {}
+    for name in names:
+        try:
+            peer = PEERS[name](engines, folder)
+        except PeerUnavailable as unavailable:
+            absent[name] = str(unavailable)
+            _say(f"{name}: absent: {unavailable}")
+            continue
+        peers.append(peer)
+        _say(f"{name}: started, observing idle streams, leaving clients, a slow reader")
+        try:
+            behaviour[name] = observe(peer, engines, effort, folder)
+        except (OSError, TimeoutError, EOFError) as error:
+            _say(f"{name}: behaviour not measured: {error!r}")
+        if not answers(peer):
+            absent[name] = "stopped answering while its behaviour was measured"
+            _say(f"{name}: {absent[name]}")
+            peers.pop().stop()
+    return peers, behaviour
+
+
+def run(names: Sequence[str], effort: Effort, mode: str) -> Results:
+    """Measure the named arms.
+
+    Raises:
+        TimeoutError: a process of the benchmark itself did not answer.
+        RuntimeError: the engine does not serve.
+    """
+    began = time.monotonic()
+    machine = describe_machine()
+    absent: dict[str, str] = {}
+    peers: list[Peer] = []
+    with tempfile.TemporaryDirectory(prefix="doorbench-") as temporary:
+        folder = Path(temporary)
+        engine = Child(python_module("benchmarks.doorbench.engine"), log=folder / "engine.log", lines=True)
+        load = Child(python_module("benchmarks.doorbench.load"), log=folder / "load.log", lines=True)
+        try:
+            engines = json.loads(engine.read_line(20))["ports"]
+            peers, behaviour = _start_arms(names, engines, effort, folder, absent)
+            if "direct" in absent:
+                raise RuntimeError(f"the engine itself does not answer: {engine.tail()}")
+            shapes = run_rounds(load, peers, effort, until=began + effort.budget_s, say=_say)
+        finally:
+            for peer in peers:
+                peer.stop()
+            load.stop()
+            engine.stop()
+    return Results(
+        when=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        commit=_commit(),
+        mode=mode,
+        seconds=time.monotonic() - began,
+        machine=machine,
+        arms={peer.name: peer.version for peer in peers},
+        absent=absent,
+        shapes=shapes,
+        behaviour=behaviour,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and do what it says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="door.py", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="under a minute instead of under six")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="store the run")
+    parser.add_argument("--report", action="store_true", help="write docs/MEASUREMENTS.md from the stored run, and end")
+    parser.add_argument("--from", dest="source", type=Path, default=STORED, metavar="FILE", help="run for --report")
+    parser.add_argument("--arms", nargs="+", choices=list(PEERS), default=list(PEERS), help="leave arms out")
+    options = parser.parse_args(arguments)
+    if options.report:
+        DOCUMENT.write_text(markdown_report(load_results(options.source)), encoding="utf-8")
+        print(f"wrote {DOCUMENT.relative_to(ROOT)}")
+        return 0
+    _allow_many_sockets()
+    arms = ["direct", *(arm for arm in options.arms if arm != "direct")]
+    try:
+        results = run(arms, QUICK if options.quick else FULL, "quick" if options.quick else "full")
+    except (EOFError, TimeoutError, RuntimeError) as error:
+        _say(f"door.py: the run broke off: {error}")
+        return 1
+    print(terminal_report(results))
+    if options.json:
+        store_results(results, options.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

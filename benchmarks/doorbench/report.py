@@ -1,0 +1,237 @@
+"""The tables: one text for the terminal and for `docs/MEASUREMENTS.md`, computed from a stored run.
+
+Every absolute figure stands beside its ratio to a peer of the same run.
+"""
+
+from collections.abc import Sequence
+
+from benchmarks.doorbench.behaviour import Behaviour
+from benchmarks.doorbench.measure import SHAPES
+from benchmarks.doorbench.results import Field, Results
+from benchmarks.doorbench.statistics import Spread
+from benchmarks.doorbench.targets import NGINX, OURS, SGLANG, targets
+
+_NONE = "–"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table whose columns line up in a terminal as well."""
+    widths = [max(len(row[index]) for row in (header, *rows)) for index in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"
+
+    return "\n".join([line(header), "|" + "|".join("-" * (width + 2) for width in widths) + "|", *map(line, rows)])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def _with_spread(value: Spread | None) -> str:
+    if value is None:
+        return _NONE
+    return f"{_number(value.median)} ({_number(value.low)}–{_number(value.high)})"
+
+
+def _ratio(results: Results, shape: str, field: Field, arm: str, to: str) -> str:
+    ratio = results.ratio(shape, field, arm, to) if arm != to else None
+    return f"{ratio.median:.2f}×" if ratio else _NONE
+
+
+def _peers(results: Results) -> list[str]:
+    return [arm for arm in (SGLANG, NGINX) if arm in results.arms]
+
+
+def saturated_table(results: Results, shape: str) -> str:
+    """Return requests/s and CPU of every arm for a closed-loop shape."""
+    peers = _peers(results)
+    header = ["arm", "requests/s", "× direct", *(f"× {peer}" for peer in peers)]
+    header += ["CPU µs/request", *(f"CPU × {peer}" for peer in peers), "cores busy", "failed"]
+    rows = []
+    for arm in results.arms:
+        row = [arm, _with_spread(results.middle(shape, arm, "requests_per_s"))]
+        row += [_ratio(results, shape, "requests_per_s", arm, to) for to in ("direct", *peers)]
+        row += [_with_spread(results.middle(shape, arm, "cpu_us"))]
+        row += [_ratio(results, shape, "cpu_us", arm, to) for to in peers]
+        busy = results.middle(shape, arm, "cores_busy")
+        rows.append([*row, f"{busy.median:.2f}" if busy else _NONE, str(results.failed(shape, arm))])
+    return table(header, rows)
+
+
+def latency_table(results: Results, shape: str) -> str:
+    """Return what every arm adds to direct in an open loop, in µs, with the ratio to each peer's own addition."""
+    peers = _peers(results)
+    fields: list[tuple[str, Field]] = [
+        ("first byte p50", "first_p50_us"),
+        ("first byte p99", "first_p99_us"),
+        ("whole p50", "p50_us"),
+        ("whole p99", "p99_us"),
+    ]
+    header = ["added µs", *results.arms, *(f"{OURS} ÷ {peer}" for peer in peers)]
+    rows = []
+    for title, field in fields:
+        cells = [title]
+        for arm in results.arms:
+            if arm == "direct":
+                cells.append("0 of " + _with_spread(results.middle(shape, arm, field)))
+            else:
+                cells.append(_with_spread(results.added(shape, field, arm)))
+        for peer in peers:
+            ratio = results.added_ratio(shape, field, OURS, peer)
+            cells.append(f"{ratio:.2f}×" if ratio is not None else _NONE)
+        rows.append(cells)
+    return table(header, rows)
+
+
+def chunk_table(results: Results, shape: str) -> str:
+    """Return the CPU per chunk of paced streams."""
+    peers = _peers(results)
+    header = ["arm", "CPU µs/chunk", *(f"× {peer}" for peer in peers), "streams/s × direct", "failed"]
+    rows = [
+        [
+            arm,
+            _with_spread(results.middle(shape, arm, "cpu_us_per_event")),
+            *(_ratio(results, shape, "cpu_us_per_event", arm, to) for to in peers),
+            _ratio(results, shape, "requests_per_s", arm, "direct"),
+            str(results.failed(shape, arm)),
+        ]
+        for arm in results.arms
+    ]
+    return table(header, rows)
+
+
+def _delays(delays: tuple[float, float] | None) -> str:
+    return f"{delays[0]:.1f} / {delays[1]:.1f}" if delays else _NONE
+
+
+def _kilobytes(value: float | None, other: float | None) -> str:
+    if value is None:
+        return _NONE
+    times = f" ({value / other:.2f}×)" if other else ""
+    return f"{value / 1000:,.1f} kB{times}"
+
+
+def behaviour_table(results: Results) -> str:
+    """Return leaving, idling and slow reading of every arm; × is the ratio to sglang-router."""
+    base = results.behaviour.get(SGLANG)
+    header = ["arm", "256 KiB body unchanged", "idle streams held", "memory per idle stream"]
+    header += ["closed mid-stream, ms p50 / worst", "before the first byte", "not closed in 0.4 s"]
+    header += ["slow reader: held", "with kernel buffers"]
+    rows = []
+    for arm, own in results.behaviour.items():
+        rows.append([arm, *_behaviour_cells(own, base if arm != SGLANG else None)])
+    return table(header, rows)
+
+
+def _behaviour_cells(own: Behaviour, base: Behaviour | None) -> list[str]:
+    return [
+        "yes" if own.same_body else "no",
+        f"{own.idle_streams} of {own.idle_asked}",
+        _kilobytes(own.idle_stream_bytes, base.idle_stream_bytes if base else None),
+        _delays(own.closed_after_ms),
+        _delays(own.closed_before_ms),
+        str(own.never_closed),
+        _kilobytes(own.slow_reader_bytes, base.slow_reader_bytes if base else None),
+        _kilobytes(own.slow_reader_total_bytes, base.slow_reader_total_bytes if base else None),
+    ]
+
+
+def target_table(results: Results) -> str:
+    """Return where luftpause stands against the *must* and *goal* of every row."""
+    rows = [
+        [
+            target.name,
+            "; ".join(limit.verdict() for limit in target.must),
+            "; ".join(limit.verdict() for limit in target.goal),
+        ]
+        for target in targets(results)
+    ]
+    return table(["target", "must", "goal"], rows)
+
+
+def shape_tables(results: Results) -> list[tuple[str, str]]:
+    """Return title and table of every shape."""
+    tables = []
+    for shape in (shape for shape in SHAPES if shape.key in results.shapes):
+        if shape.rate_per_s:
+            tables.append((shape.title, latency_table(results, shape.key)))
+        elif shape.event_bytes:
+            tables.append((shape.title, chunk_table(results, shape.key)))
+        else:
+            tables.append((shape.title, saturated_table(results, shape.key)))
+    return tables
+
+
+def _machine_line(results: Results) -> str:
+    machine = results.machine
+    return (
+        f"{machine.processor}, {machine.cores} cores, {machine.memory_gib:.0f} GiB, {machine.system}, "
+        f"Python {machine.python}, load average {machine.load_before:.1f} before the run"
+    )
+
+
+def _arms_line(results: Results) -> str:
+    return ", ".join(f"{arm} {version}".strip() for arm, version in results.arms.items())
+
+
+def terminal_report(results: Results) -> str:
+    """Return everything as plain text."""
+    parts = [f"{_machine_line(results)}\narms: {_arms_line(results)}; rounds: {results.rounds}"]
+    parts += [f"absent: {arm}: {why}" for arm, why in results.absent.items()]
+    parts += [f"{title}\n{text}" for title, text in shape_tables(results)]
+    parts += [f"behaviour\n{behaviour_table(results)}", f"where luftpause stands\n{target_table(results)}"]
+    return "\n\n".join(parts).replace("**", "")
+
+
+def markdown_report(results: Results) -> str:
+    """Return `docs/MEASUREMENTS.md`."""
+    late = results.middle("paced", "direct", "late_p50_us")
+    absent = "".join(
+        f"\nAbsent from this run: {arm} ({' '.join(why.split())}).\n" for arm, why in results.absent.items()
+    )
+    shapes = "\n".join(f"### {title[0].upper()}{title[1:]}\n\n{text}\n" for title, text in shape_tables(results))
+    return f"""# Measurements
+
+<!-- Generated by `python benchmarks/door.py --report` from benchmarks/results/door.json. Do not edit. -->
+
+What the LLM door costs under light load, against the engine asked directly and against other proxies, all in one run.
+Read the ratios: absolute figures belong to one machine and one hour. Repeat it with `scripts/bench`.
+
+- Run: {results.when}, commit {results.commit}, {results.mode}, {results.rounds} rounds in {results.seconds:.0f} s.
+- Machine: {_machine_line(results)}.
+- Arms: {_arms_line(results)}. `luftpause` is a whole `luftpause up`: scheduler, both doors, two replicas.
+{absent}
+## Where luftpause stands
+
+{target_table(results)}
+
+Targets against litellm are not measured here. "Requests/s at saturation" takes the stricter of two readings: measured
+requests/s, and requests per second of the peer's own CPU (engine and client share the machine with the peer).
+
+## Figures
+
+Each figure is the median over the rounds with the lowest and the highest in brackets. Ratios are taken round by round
+before their median. CPU is user + system time of the peer's whole process tree over the measured window.
+
+{shapes}
+Latencies of the open loop count from the scheduled instant; the load client itself sent \
+{_number(late.median) if late else _NONE} µs late in the median, for every arm alike.
+
+## Behaviour
+
+{behaviour_table(results)}
+
+"Held" is what the arm keeps in its own memory for one client that stopped reading a fast stream: what the engine could
+write, less what the client read and what lies in the kernel's socket buffers. A client that leaves mid-stream leaves
+while the engine says nothing, so a proxy that notices only at its next write shows as not closed. Ratios are to
+sglang-router.
+
+## How it is measured
+
+A raw engine (precomputed bytes) and a raw load client run in processes of their own, on uvloop and httptools; every arm
+stands in front of the same two engine ports. Inside a round the arms follow each other shape by shape, and their order
+turns from round to round. Requests carry an SDK's headers, a run id (eight turns a run), class and caller; bodies are
+2 KiB unless the heading says otherwise. sglang-router answers lone requests some 40 ms late on Linux (it leaves
+Nagle's algorithm on), so compare its CPU and its paced latency rather than its closed-loop requests/s.
+"""

@@ -1,0 +1,129 @@
+"""One socket to an engine: writes a request with back-pressure, hands what arrives to the exchange under way."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, cast
+
+from luftpause.adapters.engine_http.exchange import HttpExchange
+
+SMALL_BODY_BYTES: Final = 16 * 1024
+"""Bodies up to here are joined with their header: one write, one packet train."""
+
+SLICE_BYTES: Final = 64 * 1024
+"""Larger bodies are written in slices, each after the one before has left us."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection that is idle or carries one exchange.
+
+    Attributes:
+        idle_since: loop time at which it was last given back, seconds.
+    """
+
+    __slots__ = ("_drained", "_exchange", "_on_lost", "_on_release", "_written", "idle_since", "transport")
+
+    def __init__(
+        self, *, on_release: Callable[["Connection", bool], None], on_lost: Callable[["Connection"], None]
+    ) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.idle_since = 0.0
+        self._exchange: HttpExchange | None = None
+        self._drained: asyncio.Future[None] | None = None
+        self._written = True
+        self._on_release = on_release
+        self._on_lost = on_lost
+
+    @property
+    def usable(self) -> bool:
+        """Whether a request can be sent here now."""
+        return self.transport is not None and not self.transport.is_closing() and self._exchange is None
+
+    async def exchange(self, *, method: bytes, head: bytes, body: bytes) -> HttpExchange:
+        """Send a request and return its exchange once status and headers have arrived.
+
+        Raises:
+            EngineUnreachableError: the connection closed before any byte of an answer.
+            EngineBrokeError: what arrived was no answer.
+        """
+        exchange = self._exchange = HttpExchange(self, method=method)
+        try:
+            await self._write(exchange, head, body)
+            await exchange.head()
+        except BaseException:
+            exchange.close()
+            raise
+        return exchange
+
+    def abort(self) -> None:
+        """Close the socket at once."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    async def _write(self, exchange: HttpExchange, head: bytes, body: bytes) -> None:
+        transport = self.transport
+        if transport is None:
+            return  # lost already: the exchange says so
+        if len(body) <= SMALL_BODY_BYTES:
+            transport.write(head + body)
+            return
+        self._written = False
+        transport.write(head)
+        view = memoryview(body)
+        for start in range(0, len(body), SLICE_BYTES):
+            drained = self._drained
+            if drained is not None:
+                await drained
+            if exchange.status or transport.is_closing():
+                return  # answered early, or lost: the rest of the body is wanted no more
+            transport.write(view[start : start + SLICE_BYTES])
+        self._written = True
+
+    def release(self, *, reusable: bool) -> None:
+        """The exchange is over: keep the connection or abort it."""
+        self._exchange = None
+        self._on_release(self, reusable and self._written)
+
+    def answer_begun(self) -> None:
+        """The header is here: a request that is still being written need not be."""
+        if not self._written:
+            self.resume_writing()
+
+    def pause_reading(self) -> None:
+        """Let the engine wait."""
+        if self.transport is not None:
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Event loop callback."""
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Event loop callback. Bytes that nobody asked for make the connection unfit."""
+        if self._exchange is None:
+            self.abort()
+        else:
+            self._exchange.feed(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Event loop callback."""
+        self.transport = None
+        if self._exchange is not None:
+            self._exchange.lost(exc)
+        self.resume_writing()
+        self._on_lost(self)
+
+    def pause_writing(self) -> None:
+        """Event loop callback: the socket takes no more for now."""
+        if self._drained is None:
+            self._drained = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        """Event loop callback: the socket takes more."""
+        drained, self._drained = self._drained, None
+        if drained is not None and not drained.done():
+            drained.set_result(None)

@@ -1,0 +1,153 @@
+"""`ports.engines.Engines` over HTTP/1.1 with kept connections.
+
+Redirects are never followed, keys go only to the endpoint they are configured for, answers are asked for
+uncompressed. There is no limit on how long an answer takes: cancel `send` or close the exchange to give up.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+from functools import partial
+from typing import Final
+
+from luftpause.adapters.engine_http.connection import Connection
+from luftpause.adapters.engine_http.exchange import HttpExchange
+from luftpause.adapters.engine_http.origin import Origin, parse_origin
+from luftpause.adapters.engine_http.pool import Pool
+from luftpause.core.model.replicas import Endpoint
+from luftpause.ports.engines import EngineRequest, EngineUnreachableError
+
+CONNECT_TIMEOUT_S: Final = 2.0
+IDLE_S: Final = 4.0
+"""Kept connections live this long: SGLang closes its own after 5 s."""
+
+PoolKey = tuple[bool, str, int]
+
+
+class HttpEngines:
+    """Speaks HTTP to engines.
+
+    Args:
+        connect_timeout_s: how long a connection may take to stand, TLS included, seconds.
+        idle_s: how long a connection is kept without a request, seconds.
+        tls: for https endpoints; None means the system's certificate authorities.
+    """
+
+    def __init__(
+        self,
+        *,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        idle_s: float = IDLE_S,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._connect_timeout_s = connect_timeout_s
+        self._idle_s = idle_s
+        self._tls = tls
+        self._pools: dict[PoolKey, Pool] = {}
+        self._closed = False
+
+    async def send(self, endpoint: Endpoint, request: EngineRequest) -> HttpExchange:
+        """Send a request and return when status and headers have arrived. Cancelling closes the connection.
+
+        A kept connection that closes without a byte of an answer was probably closed by the engine before the
+        request reached it: the request is sent once more, on a fresh connection.
+
+        Raises:
+            EngineUnreachableError: nothing of an answer arrived.
+            EngineBrokeError: what arrived was no HTTP answer.
+        """
+        origin = parse_origin(endpoint.url)
+        head = _head(origin, endpoint, request)
+        pool = self._pools.get(origin.key)
+        kept = pool.take() if pool is not None else None
+        if kept is not None:
+            try:
+                return await kept.exchange(method=request.method, head=head, body=request.body)
+            except EngineUnreachableError:
+                pass
+        fresh = await self._connect(origin)
+        return await fresh.exchange(method=request.method, head=head, body=request.body)
+
+    async def close(self) -> None:
+        """Close every kept connection; those in use close with their exchanges."""
+        self._closed = True
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+
+    async def _connect(self, origin: Origin) -> Connection:
+        if self._closed:
+            raise EngineUnreachableError("the connection pool is closed")
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                tls = await self._tls_context() if origin.tls else None
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    partial(
+                        Connection,
+                        on_release=partial(self._release, origin.key),
+                        on_lost=partial(self._lost, origin.key),
+                    ),
+                    origin.host,
+                    origin.port,
+                    ssl=tls,
+                )
+        except OSError as error:
+            raise EngineUnreachableError(self._describe(origin, error)) from error
+        return connection
+
+    async def _tls_context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(ssl.create_default_context)  # reads hundreds of certificates
+        return self._tls
+
+    def _describe(self, origin: Origin, error: OSError) -> str:
+        if isinstance(error, TimeoutError):
+            return f"connecting to {origin} timed out after {self._connect_timeout_s:g} s"
+        if isinstance(error, ConnectionRefusedError):
+            return f"connection refused by {origin}"
+        if isinstance(error, socket.gaierror):
+            return f"no address found for {origin.host}: {error.strerror or error}"
+        if isinstance(error, ssl.SSLError):
+            return f"TLS with {origin} failed: {error}"
+        return f"cannot connect to {origin}: {error.strerror or error}"
+
+    def _release(self, key: PoolKey, connection: Connection, reusable: bool) -> None:
+        if not reusable or self._closed:
+            connection.abort()
+            return
+        pool = self._pools.get(key)
+        if pool is None:
+            pool = self._pools[key] = Pool(idle_s=self._idle_s)
+        pool.give_back(connection)
+
+    def _lost(self, key: PoolKey, connection: Connection) -> None:
+        pool = self._pools.get(key)
+        if pool is not None:
+            pool.forget(connection)
+
+
+def _head(origin: Origin, endpoint: Endpoint, request: EngineRequest) -> bytes:
+    """Return the request's head, and make sure that no value can add a line to it."""
+    lines = [b"%b %b%b HTTP/1.1\r\nhost: %b\r\n" % (request.method, origin.base_path, request.path, origin.host_header)]
+    lines += [b"%b: %b\r\n" % header for header in request.headers]
+    expected = len(lines) + 3
+    if endpoint.api_key_env:
+        lines.append(b"authorization: Bearer %b\r\n" % _key(endpoint.api_key_env))
+        expected += 1
+    if request.body or request.method not in (b"GET", b"HEAD"):
+        lines.append(b"content-length: %d\r\n" % len(request.body))
+        expected += 1
+    lines.append(b"accept-encoding: identity\r\n\r\n")
+    head = b"".join(lines)
+    if head.count(b"\n") != expected or head.count(b"\r") != expected or b"\0" in head:
+        raise EngineUnreachableError("not sent: a header of the request holds a line break or NUL")
+    return head
+
+
+def _key(variable: str) -> bytes:
+    """Return the key that the environment holds, read anew each time so that it can be changed."""
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise EngineUnreachableError(f"not sent: the environment variable {variable} that names its key is not set")
+    return value.encode("utf-8", "surrogateescape")

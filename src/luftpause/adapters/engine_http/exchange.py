@@ -1,0 +1,216 @@
+"""One answer of an engine as it arrives: httptools' callbacks in, status, headers and pieces of the body out.
+
+Bodies end by content-length, by the last chunk or by the close of the connection. Informational answers are
+skipped. What an engine can make us hold is bounded: header, trailers and chunk extensions by `QUIET_BYTES_MAX`,
+the body by pausing the socket.
+"""
+
+import asyncio
+from typing import Final, Protocol
+
+import httptools
+
+from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Header
+
+BODY_BYTES_HELD: Final = 64 * 1024
+"""Unread bytes of body past which the socket is paused."""
+
+QUIET_BYTES_MAX: Final = 64 * 1024
+"""Bytes an engine may send without a byte of body among them: an answer's header is shorter."""
+
+
+class Wire(Protocol):
+    """The connection below an exchange."""
+
+    def pause_reading(self) -> None:
+        """Let the engine wait: nothing more is read."""
+        ...
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        ...
+
+    def answer_begun(self) -> None:
+        """The header is here: a request that is still being written need not be."""
+        ...
+
+    def release(self, *, reusable: bool) -> None:
+        """The exchange is over: keep the connection or abort it."""
+        ...
+
+
+class HttpExchange:
+    """Implements `ports.engines.Exchange`."""
+
+    __slots__ = (
+        "_bodiless",
+        "_complete",
+        "_error",
+        "_more",
+        "_parser",
+        "_paused",
+        "_pieces",
+        "_quiet",
+        "_reusable",
+        "_size",
+        "_wire",
+        "bytes_seen",
+        "headers",
+        "status",
+    )
+
+    def __init__(self, wire: Wire, *, method: bytes) -> None:
+        self.status = 0
+        self.headers: list[Header] = []
+        self.bytes_seen = False
+        self._wire: Wire | None = wire
+        self._bodiless = method == b"HEAD"
+        self._more: asyncio.Future[None] | None = None
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._quiet = 0
+        self._paused = self._complete = self._reusable = False
+        self._error: Exception | None = None
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+
+    async def head(self) -> None:
+        """Return when status and headers have arrived.
+
+        Raises:
+            EngineUnreachableError: the connection closed before any byte.
+            EngineBrokeError: it closed within the header, or that was no HTTP.
+        """
+        while not self.status:
+            if self._error is not None:
+                raise self._error
+            await self._arrival()
+
+    async def read(self) -> bytes:
+        """Return the next bytes as the engine sent them, b"" at the end.
+
+        Raises:
+            EngineBrokeError: the answer ended early.
+        """
+        while not self._pieces:
+            if self._complete:
+                return b""
+            if self._error is not None:
+                raise self._error
+            await self._arrival()
+        pieces = self._pieces
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self._pieces = []
+        self._size = 0
+        if self._paused and self._wire is not None:
+            self._paused = False
+            self._wire.resume_reading()
+        return data
+
+    def close(self) -> None:
+        """Give the connection back if the answer is complete, else close it at once."""
+        wire, self._wire, self._parser = self._wire, None, None
+        if wire is not None:
+            wire.release(reusable=self._complete and self._reusable)
+            self._error = self._error or EngineBrokeError("the exchange was closed")
+
+    def feed(self, data: bytes) -> None:
+        """Take in what the socket received."""
+        parser = self._parser
+        if parser is None:
+            return
+        self.bytes_seen = True
+        self._quiet += len(data)
+        try:
+            parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._fail(EngineBrokeError("it switched to another protocol, unasked"))
+        except httptools.HttpParserError as error:
+            self._reusable = False
+            self._fail(EngineBrokeError(f"its answer is not valid HTTP: {error}"))
+        else:
+            if self._quiet > QUIET_BYTES_MAX:
+                self._fail(EngineBrokeError(f"its header exceeds {QUIET_BYTES_MAX // 1024} KiB"))
+        self._wake()
+
+    def lost(self, error: Exception | None) -> None:
+        """The connection is gone; `error` is None after an orderly close."""
+        self._reusable = False
+        if self.status and error is None and self._ends_by_close():
+            self._complete = True
+        elif not self.bytes_seen:
+            how = "reset" if isinstance(error, ConnectionError) else "closed"
+            self._fail(EngineUnreachableError(f"{how} the connection before answering"))
+        else:
+            where = "its answer" if self.status else "its header"
+            self._fail(EngineBrokeError(f"the connection closed before the end of {where}"))
+        self._wake()
+
+    def on_message_begin(self) -> None:
+        """Parser callback: an answer begins; a second one was not asked for."""
+        self._reusable = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Parser callback: one header line, or a trailer, which is dropped."""
+        if not self.status:
+            self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        """Parser callback: the header is whole."""
+        parser = self._parser
+        if self.status or parser is None:
+            return
+        status = parser.get_status_code()
+        if status < 200:
+            self.headers.clear()
+            return
+        if status > 599:
+            self._fail(EngineBrokeError(f"its answer has the status {status}"))
+            return
+        self.status = status
+        self._reusable = parser.should_keep_alive()
+        self._quiet = 0
+        if self._bodiless:
+            self._complete, self._reusable = True, False
+        if self._wire is not None:
+            self._wire.answer_begun()
+
+    def on_body(self, data: bytes) -> None:
+        """Parser callback: a piece of the body."""
+        if self._complete:
+            return
+        self._pieces.append(data)
+        self._size += len(data)
+        self._quiet = 0
+        if self._size > BODY_BYTES_HELD and not self._paused and self._wire is not None:
+            self._paused = True
+            self._wire.pause_reading()
+
+    def on_message_complete(self) -> None:
+        """Parser callback: the answer, or an informational one before it, is whole."""
+        if self.status:
+            self._complete = True
+
+    def _ends_by_close(self) -> bool:
+        """Return whether the header announced neither a length nor chunks."""
+        return not any(
+            name == b"content-length" or (name == b"transfer-encoding" and b"chunked" in value.lower())
+            for name, value in self.headers
+        )
+
+    def _fail(self, error: Exception) -> None:
+        """Remember why no more will come. Bytes after the end of a whole answer do no harm to it."""
+        if self._complete or self._error is not None:
+            return
+        self._error = error
+
+    def _arrival(self) -> asyncio.Future[None]:
+        """Return what the next bytes, or the lack of more, will end."""
+        self._more = more = asyncio.get_running_loop().create_future()
+        return more
+
+    def _wake(self) -> None:
+        more = self._more
+        if more is not None:
+            self._more = None
+            if not more.done():
+                more.set_result(None)

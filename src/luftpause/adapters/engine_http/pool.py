@@ -1,0 +1,71 @@
+"""Connections to one origin that wait for the next request.
+
+The one given back last goes out first; one that idled longer than `idle_s` is closed, since an engine may be about
+to close it from its side. One timer per pool, armed only while something waits.
+"""
+
+import asyncio
+from typing import Final
+
+from luftpause.adapters.engine_http.connection import Connection
+
+KEPT_MAX: Final = 256
+"""More idle connections to one origin than these are closed."""
+
+
+class Pool:
+    """Idle connections to one origin."""
+
+    def __init__(self, *, idle_s: float) -> None:
+        self._idle_s = idle_s
+        self._idle: list[Connection] = []
+        self._reaper: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._idle)
+
+    def take(self) -> Connection | None:
+        """Return a connection that is ready for a request, None when there is none."""
+        idle = self._idle
+        while idle:
+            connection = idle.pop()
+            if connection.usable and asyncio.get_running_loop().time() - connection.idle_since < self._idle_s:
+                return connection
+            connection.abort()
+        return None
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection whose exchange is over."""
+        if not connection.usable or len(self._idle) >= KEPT_MAX:
+            connection.abort()
+            return
+        loop = asyncio.get_running_loop()
+        connection.idle_since = loop.time()
+        self._idle.append(connection)
+        if self._reaper is None:
+            self._reaper = loop.call_later(self._idle_s, self._reap)
+
+    def forget(self, connection: Connection) -> None:
+        """Drop a connection that was lost while it waited, if it did."""
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    def close(self) -> None:
+        """Close everything that waits."""
+        if self._reaper is not None:
+            self._reaper.cancel()
+            self._reaper = None
+        for connection in self._idle:
+            connection.abort()
+        self._idle.clear()
+
+    def _reap(self) -> None:
+        loop = asyncio.get_running_loop()
+        expired = loop.time() - self._idle_s
+        stale = [connection for connection in self._idle if connection.idle_since <= expired]
+        self._idle = self._idle[len(stale) :]  # the oldest stand first
+        for connection in stale:
+            connection.abort()
+        self._reaper = None
+        if self._idle:
+            self._reaper = loop.call_at(self._idle[0].idle_since + self._idle_s, self._reap)

@@ -1,0 +1,209 @@
+"""Serves one ASGI application on one address inside a running event loop.
+
+It installs no signal handlers, writes no access log and never exits the process. uvicorn's httptools protocol has no
+limits for slow or large request heads, so `http_protocol` adds them; time to send a body is the application's
+affair. Which event loop runs (uvloop or asyncio) is the caller's choice.
+"""
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
+
+from uvicorn._types import ASGIApplication
+from uvicorn.config import Config
+from uvicorn.lifespan.off import LifespanOff
+from uvicorn.lifespan.on import LifespanOn
+
+from luftpause.adapters.http_protocol import DoorProtocol, DoorState, RefusalHeaders
+from luftpause.ports.asgi import Application
+from luftpause.ports.engines import Header
+
+HEAD_TIMEOUT_S: Final = 20.0
+"""Seconds a client may take to send a request's head; idle connections live `keep_alive_s`."""
+
+KEEP_ALIVE_S: Final = 75
+BACKLOG: Final = 2048
+ABORT_S: Final = 2.0
+"""Seconds applications get to end after their connections were aborted, before they are cancelled."""
+
+_LOGGER: Final = logging.getLogger("luftpause.http")
+
+
+class CannotListenError(Exception):
+    """The address cannot be listened on. The message names it and the way out."""
+
+
+class AddressInUseError(CannotListenError):
+    """Something else listens there."""
+
+
+class ApplicationFailedError(Exception):
+    """The application's lifespan did not start."""
+
+
+def no_headers(headers: Iterable[Header]) -> Sequence[Header]:
+    """Return no headers for refusals made by the door, whatever the request held."""
+    return ()
+
+
+class HttpServer:
+    """Serves an ASGI application.
+
+    Args:
+        app: an ASGI 3 application.
+        host: name or address to listen on.
+        port: 0 picks a free one.
+        lifespan: whether the application wants lifespan events.
+        keep_alive_s: how long an idle connection is kept, seconds.
+        refusal_headers: headers for the answers that the server gives by itself to what is no HTTP.
+    """
+
+    def __init__(
+        self,
+        app: Application,
+        *,
+        host: str,
+        port: int,
+        lifespan: bool = False,
+        keep_alive_s: int = KEEP_ALIVE_S,
+        refusal_headers: RefusalHeaders = no_headers,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.head_timeout_s = HEAD_TIMEOUT_S
+        self._config = Config(
+            cast("ASGIApplication", app),
+            http=DoorProtocol,
+            ws="none",
+            lifespan="on" if lifespan else "off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=keep_alive_s,
+        )
+        self._refusal_headers = refusal_headers
+        self._state: DoorState | None = None
+        self._lifespan: LifespanOn | LifespanOff | None = None
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    @property
+    def url(self) -> str:
+        """Base URL without a final slash; the port is known once started."""
+        return f"http://{_bracketed(self.host)}:{self.port}"
+
+    async def start(self) -> None:
+        """Bind, start the application, accept connections.
+
+        Raises:
+            AddressInUseError: the port is taken.
+            CannotListenError: the address cannot be bound for another reason.
+            ApplicationFailedError: the application's lifespan failed.
+        """
+        listener = await _listen(self.host, self.port)
+        self.port = listener.getsockname()[1]
+        config = self._config
+        if not config.loaded:
+            config.load()
+        self._lifespan = lifespan = cast("LifespanOn | LifespanOff", config.lifespan_class(config))
+        await lifespan.startup()
+        if lifespan.should_exit:
+            listener.close()
+            raise ApplicationFailedError(f"the application behind {self.url} did not start, see its log")
+        state = self._state = DoorState(head_timeout_s=self.head_timeout_s, refusal_headers=self._refusal_headers)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: DoorProtocol(config, state, lifespan.state), sock=listener, backlog=BACKLOG
+        )
+        self._sweep()
+
+    async def close(self, grace_s: float = 5.0) -> None:
+        """Stop accepting, let open requests end for up to `grace_s` seconds, then abort what is left."""
+        server, self._server = self._server, None
+        state = self._state
+        if server is None or state is None:
+            return
+        server.close()
+        for connection in list(state.connections):
+            connection.shutdown()
+        await _drained(state, grace_s)
+        if state.connections:
+            _LOGGER.warning("open_requests_aborted", extra={"url": self.url, "connections": len(state.connections)})
+            for connection in _doors(state):
+                connection.transport.abort()
+            await _drained(state, ABORT_S)
+        await _end_tasks(state)
+        await server.wait_closed()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        if self._lifespan is not None:
+            await self._lifespan.shutdown()
+
+    def _sweep(self) -> None:
+        """Close connections whose client sends its head too slowly, or never."""
+        loop = asyncio.get_running_loop()
+        if self._state is not None:
+            for connection in _doors(self._state):
+                connection.expire(loop.time())
+        self._sweeper = loop.call_later(self.head_timeout_s / 4, self._sweep)
+
+
+def _doors(state: DoorState) -> list[DoorProtocol]:
+    return [connection for connection in state.connections if isinstance(connection, DoorProtocol)]
+
+
+async def _drained(state: DoorState, limit_s: float) -> None:
+    """Wait until no connection is left, for `limit_s` seconds at most."""
+    state.drained.clear()
+    if state.connections:
+        try:
+            async with asyncio.timeout(limit_s):
+                await state.drained.wait()
+        except TimeoutError:
+            return
+
+
+async def _end_tasks(state: DoorState) -> None:
+    """Wait for applications that are still running, then cancel them."""
+    tasks = set(state.tasks)
+    if tasks:
+        _, late = await asyncio.wait(tasks, timeout=ABORT_S)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+
+async def _listen(host: str, port: int) -> socket.socket:
+    address = f"{_bracketed(host)}:{port}"
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except socket.gaierror as error:
+        raise CannotListenError(f"cannot listen on {address}: {error.strerror or error}") from error
+    family, kind, protocol, _, target = found[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.bind(target)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise AddressInUseError(
+                f"{address} is already in use: stop what listens there or choose another port (0 picks a free one)"
+            ) from error
+        raise CannotListenError(f"cannot listen on {address}: {error.strerror}") from error
+    return listener
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,192 @@
+"""What a client of the link must be able to tell a scheduler that forgot it: sans-IO, one owner, time passed in.
+
+It is kept from what passes through: offers, placements, reports, declarations. It does not know the connection, and
+it does not decide what is sent when.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from luftpause.core.model.ids import Instant, PeerId, ReplicaId, RunId, TurnId
+from luftpause.core.model.replicas import Placement, ReplicaSpec
+from luftpause.core.model.turns import TurnOffer
+from luftpause.core.scheduling.events import (
+    FirstTokenSeen,
+    KnownRun,
+    OpenTurn,
+    PeerResynced,
+    RunPhase,
+    TurnAbandoned,
+    TurnFailed,
+    TurnFinished,
+    TurnReport,
+    TurnsRenewed,
+    TurnStarted,
+)
+
+RUN_IDLE_S: Final = 30 * 60.0
+"""A run whose last turn ended longer ago is not told of: the scheduler would forget it at once."""
+
+RUNS_MAX: Final = 65_536
+"""Past it the runs that stirred longest ago are dropped first."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    offer: TurnOffer
+    offered: Instant
+    run: RunId | None = None
+    placement: Placement | None = None
+
+
+@dataclass(slots=True)
+class _Run:
+    last: TurnOffer
+    replica: ReplicaId
+    phase: RunPhase
+    in_flight: int
+    ended: Instant
+
+
+class Ledger:
+    """Open turns, known runs and declared replicas of one peer."""
+
+    def __init__(self, peer: PeerId) -> None:
+        self._peer = peer
+        self._turns: dict[TurnId, _Turn] = {}
+        self._runs: OrderedDict[RunId, _Run] = OrderedDict()  # the one that stirred longest ago comes first
+        self._replicas: dict[ReplicaId, ReplicaSpec] = {}
+
+    def offered(self, offer: TurnOffer, now: Instant) -> None:
+        """Take note of a turn; an id that is open already changes nothing."""
+        self._turns.setdefault(offer.turn, _Turn(offer, now))
+
+    def accepted(self, turn: TurnId, run: RunId) -> None:
+        """Take note of the run that was promised for a turn; the first promise stands."""
+        known = self._turns.get(turn)
+        if known is not None and known.run is None:
+            known.run = run
+
+    def placed(self, turn: TurnId, placement: Placement, now: Instant) -> None:
+        """Take note of where an accepted turn runs; the first placement stands."""
+        known = self._turns.get(turn)
+        if known is None or known.run is None or known.placement is not None:
+            return
+        known.placement = placement
+        run = self._runs.get(known.run)
+        if run is None:
+            self._runs[known.run] = _Run(known.offer, placement.replica, RunPhase.GENERATING, 1, now)
+        else:
+            run.last, run.replica, run.phase = known.offer, placement.replica, RunPhase.GENERATING
+            run.in_flight += 1
+        self._runs.move_to_end(known.run)
+        self._drop_old(now)
+
+    def withdrawn(self, turn: TurnId) -> None:
+        """Forget a turn that has no place: it was refused, or its client left."""
+        known = self._turns.get(turn)
+        if known is not None and known.placement is None:
+            del self._turns[turn]
+
+    def reported(self, report: TurnReport, now: Instant) -> None:
+        """Take note of a report, made at `now`. Reports about turns without a place change nothing."""
+        match report:
+            case TurnFinished(turn=turn, tool_calls=tool_calls):
+                self._ended(turn, RunPhase.PAUSED if tool_calls else RunPhase.IDLE, now)
+            case TurnFailed(turn=turn) | TurnAbandoned(turn=turn):
+                self._ended(turn, RunPhase.IDLE, now)
+            case TurnStarted() | FirstTokenSeen() | TurnsRenewed():
+                pass
+            case _:
+                assert_never(report)
+
+    def run_ended(self, run: RunId) -> None:
+        """Forget a run; its open turns stay until they end."""
+        self._runs.pop(run, None)
+
+    def declared(self, spec: ReplicaSpec) -> None:
+        """Take note of a declared replica."""
+        self._replicas[spec.replica] = spec
+
+    def removed(self, replica: ReplicaId) -> None:
+        """Forget a declared replica."""
+        self._replicas.pop(replica, None)
+
+    def is_placed(self, turn: TurnId) -> bool:
+        """Whether the turn is open and has its place."""
+        known = self._turns.get(turn)
+        return known is not None and known.placement is not None
+
+    def held_offer(self, turn: TurnId, now: Instant) -> TurnOffer | None:
+        """The offer to make again for a turn without a place, None for all others.
+
+        It names the run that was promised, and how long it has waited.
+        """
+        known = self._turns.get(turn)
+        if known is None or known.placement is not None:
+            return None
+        age_s = known.offer.age_s + max(0.0, now - known.offered)
+        keys = known.offer.keys if known.run is None else replace(known.offer.keys, run=known.run)
+        return replace(known.offer, keys=keys, age_s=age_s)
+
+    def replicas(self) -> Sequence[ReplicaSpec]:
+        """All declared replicas, in the order of their first declaration."""
+        return tuple(self._replicas.values())
+
+    def resync(self, now: Instant) -> PeerResynced:
+        """Everything a scheduler that knows nothing must be told before it admits anything."""
+        self._drop_old(now)
+        turns = tuple(
+            OpenTurn(
+                turn=turn,
+                run=known.run,
+                replica=known.placement.replica,
+                model=known.offer.model,
+                kind=known.offer.kind,
+                service_class=known.offer.service_class,
+                caller=known.offer.caller,
+                principal=known.offer.principal,
+            )
+            for turn, known in self._turns.items()
+            if known.run is not None and known.placement is not None
+        )
+        runs = tuple(
+            KnownRun(
+                run=name,
+                phase=run.phase,
+                replica=run.replica,
+                service_class=run.last.service_class,
+                caller=run.last.caller,
+                principal=run.last.principal,
+                age_s=max(0.0, now - run.ended) if run.phase is not RunPhase.GENERATING else 0.0,
+            )
+            for name, run in self._runs.items()
+        )
+        return PeerResynced(peer=self._peer, turns=turns, runs=runs)
+
+    def _ended(self, turn: TurnId, phase: RunPhase, now: Instant) -> None:
+        known = self._turns.get(turn)
+        if known is None or known.run is None or known.placement is None:
+            return
+        del self._turns[turn]
+        run = self._runs.get(known.run)
+        if run is None:
+            return
+        run.in_flight = max(0, run.in_flight - 1)
+        run.ended = now
+        if run.in_flight == 0:
+            run.phase = phase
+        self._runs.move_to_end(known.run)
+        self._drop_old(now)
+
+    def _drop_old(self, now: Instant) -> None:
+        # Only the front is looked at: a generating run there shields those behind it until it ends, which costs a
+        # few entries for a while and saves a scan per report.
+        while self._runs:
+            name, run = next(iter(self._runs.items()))
+            if run.in_flight == 0 and (len(self._runs) > RUNS_MAX or now - run.ended > RUN_IDLE_S):
+                del self._runs[name]
+            else:
+                return

@@ -1,0 +1,122 @@
+"""The scheduler's end of the link: listens, knows which peer is on which connection, and gives a lost one its grace.
+
+What is said on a connection is `conversation`'s.
+"""
+
+import asyncio
+import logging
+import secrets
+from typing import Final
+
+from luftpause.adapters.link.conversation import Conversation
+from luftpause.adapters.link.wire import CLOSE_S, Wire
+from luftpause.core.model.ids import PeerId
+from luftpause.ports.scheduler import SchedulerDesk
+
+CONNECTIONS_MAX: Final = 1024
+"""Open connections, strangers included; more are turned away."""
+
+_log = logging.getLogger("luftpause.link")
+
+
+class LinkServer:
+    """Serves a desk at `host:port`; port 0 picks a free one.
+
+    Args:
+        token: what every peer must present; empty asks for none.
+        grace_s: how long a peer may be gone before its turns are over.
+    """
+
+    def __init__(
+        self, desk: SchedulerDesk, *, host: str = "127.0.0.1", port: int = 0, token: str = "", grace_s: float = 10.0
+    ) -> None:
+        self._desk = desk
+        self._host = host
+        self._port = port
+        self._token = token
+        self._grace_s = grace_s
+        self._instance = secrets.token_hex(16)
+        self._server: asyncio.Server | None = None
+        self._conversations: set[Conversation] = set()
+        self._peers: dict[PeerId, Conversation] = {}
+        self._graces: dict[PeerId, asyncio.TimerHandle] = {}
+        self._all_gone = asyncio.Event()
+        self._closing = False
+
+    @property
+    def port(self) -> int:
+        """The port listened on, once started."""
+        return self._port
+
+    async def start(self) -> None:
+        """Begin to listen.
+
+        Raises:
+            OSError: the address is taken or not ours.
+        """
+        self._server = await asyncio.get_running_loop().create_server(self._new_wire, self._host, self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Stop listening and close every connection. The desk is told nothing: its peers will be back."""
+        if self._server is None:
+            return
+        self._closing = True
+        self._server.close()
+        for grace in self._graces.values():
+            grace.cancel()
+        self._graces.clear()
+        for conversation in tuple(self._conversations):
+            conversation.close()
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                while self._conversations:
+                    self._all_gone.clear()
+                    await self._all_gone.wait()
+        except TimeoutError:
+            for conversation in tuple(self._conversations):
+                conversation.abort()
+        await self._server.wait_closed()
+        self._server = None
+
+    def has_room(self, conversation: Conversation) -> bool:
+        """See FrontDesk."""
+        self._conversations.add(conversation)
+        return not self._closing and len(self._conversations) <= CONNECTIONS_MAX
+
+    def greeted(self, conversation: Conversation, peer: PeerId) -> None:
+        """See FrontDesk."""
+        grace = self._graces.pop(peer, None)
+        if grace is not None:
+            grace.cancel()
+        older = self._peers.get(peer)
+        self._peers[peer] = conversation
+        if older is not None:
+            older.replaced()
+        _log.info("peer_up", extra={"peer": peer})
+
+    def left(self, conversation: Conversation, *, for_good: bool) -> None:
+        """See FrontDesk."""
+        self._conversations.discard(conversation)
+        if not self._conversations:
+            self._all_gone.set()
+        peer = conversation.peer
+        if peer is None or self._peers.get(peer) is not conversation:
+            return
+        del self._peers[peer]
+        if self._closing:
+            return
+        _log.info("peer_down", extra={"peer": peer, "for_good": for_good})
+        if for_good:
+            self._desk.peer_lost(peer)
+        else:
+            loop = asyncio.get_running_loop()
+            self._graces[peer] = loop.call_later(self._grace_s, self._grace_over, peer)
+
+    def _grace_over(self, peer: PeerId) -> None:
+        del self._graces[peer]
+        _log.warning("peer_lost", extra={"peer": peer, "grace_s": self._grace_s})
+        self._desk.peer_lost(peer)
+
+    def _new_wire(self) -> Wire:
+        return Conversation(self._desk, self, token=self._token, instance=self._instance).new_wire()

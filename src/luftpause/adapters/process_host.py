@@ -1,0 +1,185 @@
+"""Processes of this machine: each in a session of its own, with few variables, no input and a bounded log.
+
+It knows nothing of engines. One thread per process reads what it writes, one waits for its end: file I/O and waiting
+never hold up the event loop.
+"""
+
+import asyncio
+import logging
+import os
+import signal as signals
+import socket
+import subprocess
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from luftpause.adapters.process_log import ProcessLog
+from luftpause.core.processes.actions import StopSignal
+from luftpause.ports.processes import CouldNotStartError, Launch, ProcessEnd
+
+_LOG = logging.getLogger("luftpause.launcher")
+_INHERITED = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS"))
+_INHERITED_PREFIX = "LC_"
+_SIGNALS = {StopSignal.TERM: signals.SIGTERM, StopSignal.KILL: signals.SIGKILL}
+_LAST_OUTPUT_S = 1.0
+"""How long to wait for the rest of the output once all of a group is gone; only a child that left it holds it open."""
+
+
+class LocalProcess:
+    """A child process and its group; see `RunningProcess`."""
+
+    def __init__(self, child: subprocess.Popen[bytes], log: ProcessLog, loop: asyncio.AbstractEventLoop) -> None:
+        self._child = child
+        self._log = log
+        self._loop = loop
+        self._alive = True
+        self._reaping = threading.Lock()
+        self._ended: asyncio.Future[ProcessEnd] = loop.create_future()
+        assert child.stdout is not None
+        self._reader = threading.Thread(target=_read, args=(child.stdout, log), daemon=True, name=f"log-{child.pid}")
+        self._waiter = threading.Thread(target=self._wait, daemon=True, name=f"wait-{child.pid}")
+        self._reader.start()
+        self._waiter.start()
+
+    @property
+    def pid(self) -> int:
+        """Its id, and that of its group."""
+        return self._child.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process itself has not ended yet."""
+        return self._alive and _is_running(self._child)
+
+    def tail(self) -> tuple[str, ...]:
+        """Return the last lines that it wrote so far, oldest first."""
+        return self._log.tail()
+
+    def signal(self, signal: StopSignal) -> None:
+        """Signal the whole group. Nothing happens when all of it is gone."""
+        with self._reaping:
+            if self._alive:
+                _signal_group(self._child.pid, _SIGNALS[signal])
+
+    async def ended(self) -> ProcessEnd:
+        """Return once the process has ended, and with it every child that it left behind."""
+        return await asyncio.shield(self._ended)
+
+    def _wait(self) -> None:
+        # Until it is reaped its id cannot be given to another process, so the group is signalled before that.
+        _wait_unreaped(self._child)
+        with self._reaping:
+            _signal_group(self._child.pid, signals.SIGKILL)
+            self._alive = False
+        code = self._child.wait()
+        self._reader.join(_LAST_OUTPUT_S)
+        end = ProcessEnd(code=code, tail=self._log.tail())
+        try:
+            self._loop.call_soon_threadsafe(self._tell, end)
+        except RuntimeError:  # the loop was closed: nobody is left to tell
+            _LOG.debug("process_ended_unheard", extra={"pid": self._child.pid, "code": code})
+
+    def _tell(self, end: ProcessEnd) -> None:
+        if not self._ended.done():
+            self._ended.set_result(end)
+
+
+class LocalProcessHost:
+    """Starts processes on this machine; see `ProcessHost`. Use it from the thread of a running event loop.
+
+    That thread should be the main one: on Linux, a child that asked to die with its parent dies with the thread that
+    started it.
+
+    Args:
+        env: the variables to choose from; `os.environ` outside tests.
+        log_dir: where each process's output is kept as `NAME.log` and `NAME.log.1`; None keeps only the last lines.
+    """
+
+    def __init__(self, env: Mapping[str, str], *, log_dir: Path | None = None) -> None:
+        self._env = {name: value for name, value in env.items() if _is_inherited(name)}
+        self._log_dir = log_dir
+
+    def free_port(self) -> int:
+        """Return a port on 127.0.0.1 that nobody listens on now."""
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port: int = probe.getsockname()[1]
+        return port
+
+    def start(self, launch: Launch) -> LocalProcess:
+        """Start a process in a group of its own, without waiting for anything.
+
+        Raises:
+            CouldNotStartError: there is no such process; the message says why.
+        """
+        if launch.port and not _is_free(launch.port):
+            raise CouldNotStartError(f"port {launch.port} on 127.0.0.1 is taken by another program")
+        try:
+            log = ProcessLog(self._log_dir, launch.name)
+        except OSError as error:
+            raise CouldNotStartError(f"cannot keep its log in {str(self._log_dir)!r}: {error}") from error
+        try:
+            child = subprocess.Popen(  # noqa: S603 - the command comes from the configuration, and no shell reads it
+                launch.argv,
+                env={**self._env, **launch.env},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            log.close()
+            raise CouldNotStartError(f"cannot run {launch.argv[0]!r}: {error}") from error
+        return LocalProcess(child, log, asyncio.get_running_loop())
+
+
+def _is_inherited(name: str) -> bool:
+    return name in _INHERITED or name.startswith(_INHERITED_PREFIX)
+
+
+def _is_free(port: int) -> bool:
+    # Binding says more than connecting: it also finds one that listens on all addresses or does not answer.
+    try:
+        with socket.create_server(("127.0.0.1", port)):
+            return True
+    except OSError:
+        return False
+
+
+def _read(output: IO[bytes], log: ProcessLog) -> None:
+    try:
+        with output:
+            while chunk := os.read(output.fileno(), 65536):
+                log.write(chunk)
+    finally:
+        log.close()
+
+
+def _is_running(child: subprocess.Popen[bytes]) -> bool:
+    if not hasattr(os, "waitid"):
+        return child.poll() is None
+    try:
+        return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
+
+
+def _wait_unreaped(child: subprocess.Popen[bytes]) -> None:
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        child.wait()
+        return
+    try:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:  # reaped behind our back; `wait` says the rest
+        _LOG.debug("process_reaped_elsewhere", extra={"pid": child.pid})
+
+
+def _signal_group(group: int, number: int) -> None:
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        _LOG.debug("process_group_gone", extra={"pid": group, "signal": number})
+    except PermissionError:
+        # macOS answers so for a group of which only zombies are left.
+        _LOG.debug("process_group_unsignalled", extra={"pid": group, "signal": number})

@@ -1,0 +1,91 @@
+"""How to reach a tool server: a child process with a small environment, or a URL."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from anyio import BrokenResourceError, ClosedResourceError, EndOfStream, create_memory_object_stream, create_task_group
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+
+INHERITED: Final = ("PATH", "HOME", "LANG", "TMPDIR")
+INHERITED_PREFIX: Final = "LC_"
+
+Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolServerSpec:
+    """A configured tool server: `command` or `url`, one of the two.
+
+    Attributes:
+        command: program and arguments; `${python}` in any of them is this interpreter.
+        env: what the child gets beside the allow-listed variables.
+        token: sent as a bearer token to `url`, unless empty.
+        timeout_s: a call that takes longer has failed.
+        connect_timeout_s: an attempt to start and list it that takes longer has failed.
+        backoff_s: pause after a failed attempt; it doubles up to `backoff_max_s`.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    token: str = ""
+    timeout_s: float = 120.0
+    connect_timeout_s: float = 30.0
+    backoff_s: float = 0.5
+    backoff_max_s: float = 30.0
+
+
+def child_environment(extra: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
+    """Return what a child may see of our environment, and what it was given on top. Never any of our secrets."""
+    allowed = {name: value for name, value in ours.items() if name in INHERITED or name.startswith(INHERITED_PREFIX)}
+    return {**allowed, **extra}
+
+
+def transport(spec: ToolServerSpec, on_end: Callable[[], None]) -> AbstractAsyncContextManager[Streams]:
+    """Return the way to a server. `on_end` is called when the server goes away by itself."""
+    return _child(spec, on_end) if spec.command else _remote(spec)
+
+
+@asynccontextmanager
+async def _child(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncIterator[Streams]:
+    program, *arguments = (part.replace("${python}", sys.executable) for part in spec.command)
+    parameters = StdioServerParameters(
+        command=program, args=arguments, env=child_environment(spec.env, os.environ), encoding_error_handler="replace"
+    )
+    async with stdio_client(parameters) as (read, write):
+        sender, receiver = create_memory_object_stream[SessionMessage | Exception](0)
+
+        async def pass_on() -> None:
+            # The SDK says nothing when an idle child dies; the end of its output does.
+            async with sender:
+                try:
+                    while True:
+                        await sender.send(await read.receive())
+                except EndOfStream:
+                    on_end()
+                except (BrokenResourceError, ClosedResourceError):
+                    return  # our own side was closed first
+
+        async with create_task_group() as group, receiver:
+            group.start_soon(pass_on)
+            yield receiver, write
+            group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _remote(spec: ToolServerSpec) -> AsyncIterator[Streams]:
+    headers = {"Authorization": f"Bearer {spec.token}"} if spec.token else None
+    async with (
+        create_mcp_http_client(headers=headers) as http_client,
+        streamable_http_client(spec.url, http_client=http_client) as streams,
+    ):
+        yield streams

@@ -1,0 +1,1 @@
+"""Model turns over HTTP: Chat Completions, streamed, through the LLM door."""

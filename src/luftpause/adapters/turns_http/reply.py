@@ -1,0 +1,171 @@
+"""A whole reply out of streamed chunks: text, tool calls, finish reason and usage.
+
+Engines differ in how they stream tool calls: in pieces or whole, with or without an index, an id or both, and some
+give every call the same id. A call without an id of its own gets one, so that answers can name it.
+"""
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.turns import Usage
+from luftpause.core.runs.messages import AssistantMessage, ToolCall
+from luftpause.ports.turns import TurnReply
+
+DONE: Final = b"[DONE]"
+_ERROR_TEXT_MAX: Final = 500
+
+
+class BrokenReplyError(Exception):
+    """The stream is no reply: not JSON, an error event, or it ended before the reply did."""
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _CallPiece(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    tool_calls: list[_CallPiece] | None = None
+
+
+class _Choice(msgspec.Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _CachedDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _CachedDetails | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: object = None
+
+
+class _ErrorText(msgspec.Struct):
+    message: str
+
+
+class _ErrorBody(msgspec.Struct):
+    error: _ErrorText
+
+
+@dataclass(slots=True)
+class _Slot:
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+class ReplyAssembler:
+    """Take the data of each event, then ask for the reply."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._slots: list[_Slot] = []
+        self._finish = ""
+        self._usage: Usage | None = None
+        self._done = False
+
+    def take(self, data: bytes) -> None:
+        """Add one event's data.
+
+        Raises:
+            BrokenReplyError: it is no chunk, or says that the engine failed.
+        """
+        if data == DONE:
+            self._done = True
+            return
+        try:
+            chunk = msgspec.json.decode(data, type=_Chunk)
+        except msgspec.MsgspecError as error:
+            raise BrokenReplyError(f"the engine sent something that is no chunk: {error}") from error
+        if chunk.error is not None:
+            raise BrokenReplyError(error_text(data))
+        if chunk.usage is not None:
+            self._usage = _usage(chunk.usage)
+        for choice in chunk.choices or ():
+            if choice.index == 0:
+                self._take_choice(choice)
+
+    def finished(self) -> TurnReply:
+        """Return the reply once the stream has ended.
+
+        Raises:
+            BrokenReplyError: the stream ended too early.
+        """
+        if not self._done and not self._finish:
+            raise BrokenReplyError("the engine closed the stream before the reply was complete")
+        seen: set[str] = set()
+        calls: list[ToolCall] = []
+        for slot in self._slots:
+            call = slot.id if slot.id and slot.id not in seen else f"call_{secrets.token_urlsafe(16)}"
+            seen.add(call)
+            calls.append(ToolCall(call=ToolCallId(call), tool=slot.name, arguments="".join(slot.arguments)))
+        message = AssistantMessage(text="".join(self._text), tool_calls=tuple(calls))
+        return TurnReply(message=message, finish=self._finish, usage=self._usage)
+
+    def _take_choice(self, choice: _Choice) -> None:
+        if choice.finish_reason:
+            self._finish = choice.finish_reason
+        if choice.delta is None:
+            return
+        if choice.delta.content:
+            self._text.append(choice.delta.content)
+        for piece in choice.delta.tool_calls or ():
+            slot = self._slot_for(piece)
+            slot.id = slot.id or piece.id or ""
+            if piece.function is not None:
+                slot.name = slot.name or piece.function.name or ""
+                slot.arguments.append(piece.function.arguments or "")
+
+    def _slot_for(self, piece: _CallPiece) -> _Slot:
+        """Find the call that a piece continues; a name or a new id where there is one already begins another."""
+        known = [slot for slot in self._slots if slot.index == piece.index]
+        if known:
+            last = known[-1]
+            other_id = bool(piece.id and last.id and piece.id != last.id)
+            named_again = piece.index is None and bool(piece.function and piece.function.name and last.name)
+            if not other_id and not named_again:
+                return last
+        slot = _Slot(index=piece.index)
+        self._slots.append(slot)
+        return slot
+
+
+def error_text(body: bytes) -> str:
+    """Return what an error body says, whatever its shape, cut to a readable length."""
+    try:
+        text = msgspec.json.decode(body, type=_ErrorBody).error.message
+    except msgspec.MsgspecError:
+        text = body.decode("utf-8", "replace").strip()
+    return text[:_ERROR_TEXT_MAX]
+
+
+def _usage(usage: _Usage) -> Usage:
+    details = usage.prompt_tokens_details
+    return Usage(
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cached_tokens=None if details is None else details.cached_tokens,
+    )

@@ -1,0 +1,47 @@
+"""When to try a turn again, and after how long."""
+
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+RATE_LIMIT_PAUSE_S: Final = 1.0
+"""Pause after a 429 that names none."""
+
+PAUSE_MAX_S: Final = 3600.0
+"""No longer than this, whatever a Retry-After says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to put up with an engine.
+
+    Attributes:
+        turn_timeout_s: without any byte from the LLM door for this long, a try has failed.
+        tries: in all, for failures that may pass; being rate-limited does not count.
+        backoff_s: pause before the second try; it doubles before each further one.
+    """
+
+    turn_timeout_s: float = 600.0
+    tries: int = 5
+    backoff_s: float = 0.5
+
+    def pause_after(self, failures: int) -> float:
+        """Return the seconds to wait after so many failures, at least one."""
+        return self.backoff_s * float(2 ** (failures - 1))
+
+
+def retry_after_s(value: bytes | None, utc_s: float) -> float:
+    """Return the seconds that a Retry-After asks for: a number, or a date against `utc_s`; else 1 second."""
+    if value is None:
+        return RATE_LIMIT_PAUSE_S
+    text = value.decode("latin-1").strip()
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        return min(float(text), PAUSE_MAX_S)
+    try:
+        when = parsedate_to_datetime(text)
+    except ValueError:
+        return RATE_LIMIT_PAUSE_S
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return min(max(0.0, when.timestamp() - utc_s), PAUSE_MAX_S)

@@ -1,0 +1,65 @@
+"""Everything in one process: the services meet through calls, and the link is there for others to join."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from luftpause.adapters.link.direct import DirectLink
+from luftpause.assembly.parts import (
+    Plans,
+    dataplane_part,
+    engines_part,
+    launcher_part,
+    link_part,
+    runtime_part,
+    scheduler_door,
+    scheduler_part,
+)
+from luftpause.services.launcher.instance import InstanceView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllInOne:
+    """Where everything answers: base URLs of the doors, and the link as host:port."""
+
+    dataplane: str
+    runtime: str
+    scheduler: str
+    link: str
+
+
+@asynccontextmanager
+async def all_in_one(
+    plans: Plans, *, on_change: Callable[[InstanceView], None] | None = None
+) -> AsyncIterator[AllInOne]:
+    """Run everything for the length of a block.
+
+    Every address is taken before the first engine starts, so that a taken port costs nothing. At the end the doors
+    close first, then the engines, the scheduler last.
+
+    Args:
+        plans: what is to be assembled.
+        on_change: told whenever an engine that we start changes its state.
+
+    Raises:
+        StartFailedError: an address or the state directory cannot be used.
+        ConfigError: a declared model cannot be started as it stands.
+    """
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        engines = await enter(engines_part(plans))
+        service = await enter(scheduler_part(plans, engines))
+        link = DirectLink(service)
+        launcher = await enter(launcher_part(plans, link, engines, on_change))
+        listener = await enter(link_part(plans, service))
+        status = await enter(scheduler_door(plans, service))
+        dataplane = await enter(dataplane_part(plans, link, engines))
+        turns_url = plans.config.runtime.dataplane_url or dataplane.url
+        runtime = await enter(runtime_part(plans, engines, turns_url))
+        await launcher.start()
+        yield AllInOne(
+            dataplane=dataplane.url,
+            runtime=runtime.url,
+            scheduler=status.url,
+            link=f"{plans.config.scheduler.host}:{listener.port}",
+        )

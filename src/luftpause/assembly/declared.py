@@ -1,0 +1,84 @@
+"""From the configuration to the values that services and adapters are constructed with."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from luftpause.adapters.tools_mcp.transports import ToolServerSpec
+from luftpause.config.schema import Config
+from luftpause.config.units import seconds, size_bytes
+from luftpause.core.model.ids import ModelName, ReplicaId
+from luftpause.core.model.replicas import Endpoint, EngineKind, ReplicaKind, ReplicaSpec
+from luftpause.core.scheduling.state import Limits
+from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.services.runtime.orders import RuntimeSettings
+from luftpause.services.scheduler.settings import SchedulerSettings
+
+RENEWALS_PER_TIMEOUT = 8
+"""Open turns are renewed so often within the turn timeout that a few lost renewals do no harm."""
+RENEW_S_MAX = 60.0
+
+
+def replica_specs(config: Config) -> tuple[ReplicaSpec, ...]:
+    """Return the replicas that run somewhere already, in the order of the configuration."""
+    return tuple(
+        ReplicaSpec(
+            replica=ReplicaId(replica.name),
+            endpoint=Endpoint(url=replica.url.rstrip("/"), api_key_env=replica.api_key_env),
+            models=tuple(ModelName(model) for model in replica.models),
+            kind=ReplicaKind(replica.kind),
+            engine=EngineKind(replica.engine),
+            health=replica.health,
+            load_from=tuple(url.rstrip("/") for url in replica.load_from),
+        )
+        for replica in config.replicas
+    )
+
+
+def tool_server_specs(config: Config, env: Mapping[str, str]) -> tuple[ToolServerSpec, ...]:
+    """Return the tool servers; their tokens are taken from the variables that the configuration names."""
+    return tuple(
+        ToolServerSpec(
+            name=server.name,
+            command=tuple(server.command),
+            url=server.url,
+            env=server.env,
+            token=env.get(server.token_env, "") if server.token_env else "",
+            timeout_s=seconds(server.timeout),
+        )
+        for server in config.tools
+    )
+
+
+def dataplane_settings(config: Config) -> DataplaneSettings:
+    """Return the LLM door's limits and periods."""
+    return DataplaneSettings(
+        max_body_bytes=size_bytes(config.dataplane.max_body),
+        body_timeout_s=seconds(config.dataplane.body_timeout),
+        renew_period_s=min(RENEW_S_MAX, seconds(config.scheduler.turn_timeout) / RENEWALS_PER_TIMEOUT),
+    )
+
+
+def scheduler_settings(config: Config) -> SchedulerSettings:
+    """Return the scheduler's periods and timeouts."""
+    section = config.scheduler
+    limits = Limits(turn_timeout_s=seconds(section.turn_timeout), run_idle_expiry_s=seconds(section.run_idle_expiry))
+    period_s = seconds(section.probe_period)
+    return SchedulerSettings(policy=section.policy, limits=limits, probe_period_s=period_s)
+
+
+def runtime_settings(config: Config) -> RuntimeSettings:
+    """Return the MCP door's limits and periods."""
+    default = config.runtime.default_model
+    return RuntimeSettings(
+        default_model=ModelName(default) if default else None, max_running=config.runtime.max_running
+    )
+
+
+def state_folder(config: Config) -> Path:
+    """Return where the runtime keeps its journal."""
+    return Path(config.runtime.state_dir).expanduser()
+
+
+def log_folder(config: Config) -> Path | None:
+    """Return where engines' output goes; None keeps only its end, in memory."""
+    return Path(config.launcher.log_dir).expanduser() if config.launcher.log_dir else None

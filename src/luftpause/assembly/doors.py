@@ -1,0 +1,81 @@
+"""An application behind its guard on an address: how every HTTP door of the product is opened and closed."""
+
+import ipaddress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from luftpause.adapters.door_guard import DoorGuard
+from luftpause.adapters.http_protocol import RefusalHeaders
+from luftpause.adapters.http_server import ApplicationFailedError, CannotListenError, HttpServer, no_headers
+from luftpause.assembly.start_failed import StartFailedError
+from luftpause.ports.asgi import Application
+
+DRAIN_S = 5.0
+"""Seconds that open requests get to end once a door closes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a door opens. `option` names what sets the port, for the message when it is taken."""
+
+    host: str
+    port: int
+    option: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who may come in: `token` is asked for unless it is empty; `open_to_all` allows a public door without one."""
+
+    token: str = ""
+    open_to_all: bool = False
+
+    def check(self, address: Address) -> None:
+        """Refuse to open a door to other machines that asks for nothing.
+
+        Raises:
+            StartFailedError: it would be open to anyone who can reach this machine.
+        """
+        if not self.token and not self.open_to_all and not is_loopback(address.host):
+            raise StartFailedError(
+                f"{address.option.removesuffix('port')}host {address.host!r} is reachable from other machines and "
+                "asks for no token: set LUFTPAUSE_TOKEN, or say --allow-unauthenticated"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens on `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@asynccontextmanager
+async def open_door(
+    app: Application,
+    address: Address,
+    access: Access,
+    *,
+    lifespan: bool = False,
+    refusal_headers: RefusalHeaders = no_headers,
+) -> AsyncIterator[HttpServer]:
+    """Serve `app` for the length of a block; at its end open requests may still finish for a while.
+
+    Raises:
+        StartFailedError: the address cannot be used, or not without a token.
+    """
+    access.check(address)
+    guarded = DoorGuard(app, allowed_hosts=(address.host,), token=access.token, refusal_headers=refusal_headers)
+    server = HttpServer(
+        guarded, host=address.host, port=address.port, lifespan=lifespan, refusal_headers=refusal_headers
+    )
+    try:
+        await server.start()
+    except (CannotListenError, ApplicationFailedError) as error:
+        raise StartFailedError(f"{address.option}: {error}") from error
+    try:
+        yield server
+    finally:
+        await server.close(DRAIN_S)

@@ -1,0 +1,59 @@
+"""What `luftpause up` starts when nothing was configured: a real small model if it is installed, else fake engines.
+
+Both are ordinary declarations, so the default goes through the same rooms as a configuration of one's own.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from luftpause.config.schema import Config, LauncherModel, ToolServer
+
+REAL_MODEL = "smollm2"
+FAKE_MODEL = "fake"
+INSTANCES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """A configuration that can run by itself, and what it is in one sentence."""
+
+    config: Config
+    model: str
+    story: str
+
+
+def declares_nothing(config: Config) -> bool:
+    """Whether there is no replica and no model to start."""
+    return not config.replicas and not config.launcher.models
+
+
+def embedded(config: Config, *, engine: str | None, model: Path | None) -> Embedded:
+    """Fill a configuration that declares nothing.
+
+    Args:
+        config: kept in everything but its missing models and tools.
+        engine: where this machine's llama.cpp was found; None when it has none.
+        model: the small model's file; None when it is not installed.
+    """
+    tools = config.tools or [ToolServer(name="fake", command=["${python}", "-m", "luftpause", "fake-mcp", "--stdio"])]
+    if engine is not None and model is not None:
+        declared = LauncherModel(name=REAL_MODEL, backend="llama.cpp", model_path=str(model), instances=INSTANCES)
+        story = f"{INSTANCES} engines with the real model SmolLM2-135M-Instruct on llama.cpp ({engine})"
+    else:
+        command = ["${python}", "-m", "luftpause", "fake-engine", "--port", "${port}", "--model", "${model}"]
+        declared = LauncherModel(name=FAKE_MODEL, backend="command", command=command, instances=INSTANCES)
+        missing = "llama.cpp" if engine is None else "the small model"
+        story = (
+            f"{INSTANCES} FAKE engines that answer with filler, because {missing} is not installed here "
+            "(sh scripts/up installs both)"
+        )
+    replace = msgspec.structs.replace
+    filled = replace(
+        config,
+        launcher=replace(config.launcher, models=[declared]),
+        runtime=replace(config.runtime, default_model=config.runtime.default_model or declared.name),
+        tools=tools,
+    )
+    return Embedded(config=filled, model=declared.name, story=story)

@@ -1,0 +1,201 @@
+"""Each service with what it needs, as a context: entered it runs, left it has ended.
+
+`all_in_one` and `split` combine the same parts and differ only in the link between them.
+"""
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import luftpause
+from luftpause.adapters.clock_system import SystemClock
+from luftpause.adapters.engine_http.engines import HttpEngines
+from luftpause.adapters.http_server import HttpServer
+from luftpause.adapters.journal_file.journal import FileJournal
+from luftpause.adapters.link.server import LinkServer
+from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
+from luftpause.adapters.process_host import LocalProcessHost
+from luftpause.adapters.tools_mcp.tools import McpTools
+from luftpause.adapters.turns_http.client import HttpTurns
+from luftpause.adapters.turns_http.retry import Patience
+from luftpause.adapters.turns_http.served_models import ServedModels
+from luftpause.assembly.declared import (
+    dataplane_settings,
+    log_folder,
+    replica_specs,
+    runtime_settings,
+    scheduler_settings,
+    state_folder,
+    tool_server_specs,
+)
+from luftpause.assembly.doors import Access, Address, open_door
+from luftpause.assembly.start_failed import StartFailedError
+from luftpause.config.schema import Config
+from luftpause.config.units import seconds
+from luftpause.core.model.ids import PeerId
+from luftpause.core.model.replicas import Endpoint
+from luftpause.ports.engines import Engines
+from luftpause.ports.journal import JournalFailedError
+from luftpause.ports.scheduler import SchedulerDesk, SchedulerLink
+from luftpause.services.dataplane.app import Dataplane
+from luftpause.services.dataplane.headers import refusal_headers
+from luftpause.services.launcher.instance import InstanceView
+from luftpause.services.launcher.planning import plan
+from luftpause.services.launcher.service import LauncherService
+from luftpause.services.runtime.http import build_app
+from luftpause.services.runtime.service import RuntimeService
+from luftpause.services.scheduler.http import SchedulerHttp
+from luftpause.services.scheduler.probes import Prober
+from luftpause.services.scheduler.service import SchedulerService
+from luftpause.services.status.page import page_routes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plans:
+    """What is to be assembled: the configuration, and who may come in."""
+
+    config: Config
+    access: Access
+
+
+@asynccontextmanager
+async def engines_part(plans: Plans) -> AsyncIterator[HttpEngines]:
+    """The HTTP client to engines and to our own doors."""
+    engines = HttpEngines(connect_timeout_s=seconds(plans.config.dataplane.connect_timeout))
+    try:
+        yield engines
+    finally:
+        await engines.close()
+
+
+@asynccontextmanager
+async def scheduler_part(plans: Plans, engines: Engines) -> AsyncIterator[SchedulerService]:
+    """The scheduler with its probes and the replicas that the configuration names."""
+    config = plans.config
+    service = SchedulerService(scheduler_settings(config))
+    prober = Prober(service, engines)
+    service.start()
+    try:
+        for spec in replica_specs(config):
+            service.add_replica(spec)
+        prober.start()
+        try:
+            yield service
+        finally:
+            await prober.close()
+    finally:
+        service.close()
+
+
+@asynccontextmanager
+async def scheduler_door(plans: Plans, service: SchedulerService) -> AsyncIterator[HttpServer]:
+    """Status and page."""
+    section = plans.config.scheduler
+    address = Address(host=section.host, port=section.http_port, option="scheduler.http_port")
+    app = SchedulerHttp(service).app(more_routes=page_routes())
+    async with open_door(app, address, plans.access) as server:
+        yield server
+
+
+@asynccontextmanager
+async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServer]:
+    """The link for services in other processes."""
+    section = plans.config.scheduler
+    address = Address(host=section.host, port=section.port, option="scheduler.port")
+    plans.access.check(address)
+    server = LinkServer(
+        desk,
+        host=section.host,
+        port=section.port,
+        token=plans.access.token,
+        grace_s=seconds(section.link_grace),
+    )
+    try:
+        await server.start()
+    except OSError as error:
+        raise StartFailedError(
+            f"scheduler.port: cannot listen on {section.host}:{section.port}: {error.strerror or error}; "
+            "stop what listens there or choose another port (0 picks a free one)"
+        ) from error
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def dataplane_part(
+    plans: Plans, link: SchedulerLink, engines: Engines, *, peer: PeerId | None = None
+) -> AsyncIterator[HttpServer]:
+    """The LLM door."""
+    section = plans.config.dataplane
+    address = Address(host=section.host, port=section.port, option="dataplane.port")
+    app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer)
+    await app.start()
+    try:
+        async with open_door(app, address, plans.access, refusal_headers=refusal_headers) as server:
+            yield server
+    finally:
+        await app.close()
+
+
+@asynccontextmanager
+async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> AsyncIterator[HttpServer]:
+    """The MCP door with its tools, its journal and its way to the LLM door."""
+    config = plans.config
+    section = config.runtime
+    address = Address(host=section.host, port=section.port, option="runtime.port")
+    plans.access.check(address)
+    endpoint = Endpoint(url=dataplane_url)
+    token = plans.access.token
+    patience = Patience(turn_timeout_s=seconds(section.turn_timeout))
+    tools = McpTools(tool_server_specs(config, os.environ))
+    service = RuntimeService(
+        FileJournal(state_folder(config), SystemClock()),
+        HttpTurns(engines, endpoint, token, patience=patience),
+        tools,
+        settings=runtime_settings(config),
+        models=ServedModels(engines, endpoint, token),
+    )
+    tools.start()
+    try:
+        await _start_runtime(service)
+        try:
+            app = build_app(service, luftpause.__version__, allowed_hosts=(section.host,))
+            async with open_door(app, address, plans.access, lifespan=True) as server:
+                yield server
+        finally:
+            await service.close()
+    finally:
+        await tools.close()
+
+
+async def _start_runtime(service: RuntimeService) -> None:
+    try:
+        await service.start()
+    except JournalFailedError as error:
+        raise StartFailedError(f"runtime.state_dir: {error}") from error
+
+
+@asynccontextmanager
+async def launcher_part(
+    plans: Plans, link: SchedulerLink, engines: Engines, on_change: Callable[[InstanceView], None] | None
+) -> AsyncIterator[LauncherService]:
+    """The launcher, not started yet: engines start once every door is open, and end after all of them are closed.
+
+    Raises:
+        ConfigError: a declared model cannot be started as it stands.
+    """
+    config = plans.config
+    launcher = LauncherService(
+        plan(config.launcher, engine=find_local_engine(os.environ), bundled_model=find_local_model()),
+        LocalProcessHost(os.environ, log_dir=log_folder(config)),
+        engines=engines,
+        link=link,
+        on_change=on_change,
+    )
+    try:
+        yield launcher
+    finally:
+        await launcher.close()

@@ -1,0 +1,75 @@
+"""One service in this process, the others elsewhere: they meet over the link."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from luftpause.adapters.link.client import RemoteLink
+from luftpause.assembly.parts import (
+    Plans,
+    dataplane_part,
+    engines_part,
+    link_part,
+    runtime_part,
+    scheduler_door,
+    scheduler_part,
+)
+from luftpause.assembly.start_failed import StartFailedError
+from luftpause.core.model.ids import PeerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerAlone:
+    """Base URL of status and page, and the link as host:port."""
+
+    url: str
+    link: str
+
+
+@asynccontextmanager
+async def scheduler_alone(plans: Plans) -> AsyncIterator[SchedulerAlone]:
+    """Run the scheduler for the length of a block.
+
+    Raises:
+        StartFailedError: an address cannot be used.
+    """
+    async with AsyncExitStack() as stack:
+        engines = await stack.enter_async_context(engines_part(plans))
+        service = await stack.enter_async_context(scheduler_part(plans, engines))
+        listener = await stack.enter_async_context(link_part(plans, service))
+        status = await stack.enter_async_context(scheduler_door(plans, service))
+        yield SchedulerAlone(url=status.url, link=f"{plans.config.scheduler.host}:{listener.port}")
+
+
+@asynccontextmanager
+async def dataplane_alone(plans: Plans) -> AsyncIterator[str]:
+    """Run the LLM door for the length of a block; yields its base URL. Until the scheduler is there, turns are held.
+
+    Raises:
+        StartFailedError: the address cannot be used.
+    """
+    peer = PeerId(f"dp_{secrets.token_urlsafe(9)}")
+    scheduler = plans.config.scheduler
+    if scheduler.port == 0:
+        raise StartFailedError("scheduler.port: is 0, so there is no telling where the scheduler's link is; name it")
+    link = RemoteLink(scheduler.host, scheduler.port, peer=peer, token=plans.access.token)
+    await link.start()
+    try:
+        async with engines_part(plans) as engines, dataplane_part(plans, link, engines, peer=peer) as door:
+            yield door.url
+    finally:
+        await link.close()
+
+
+@asynccontextmanager
+async def runtime_alone(plans: Plans) -> AsyncIterator[str]:
+    """Run the MCP door for the length of a block; yields its base URL.
+
+    Raises:
+        StartFailedError: the address or the state directory cannot be used.
+    """
+    dataplane = plans.config.dataplane
+    turns_url = plans.config.runtime.dataplane_url or f"http://{dataplane.host}:{dataplane.port}"
+    async with engines_part(plans) as engines, runtime_part(plans, engines, turns_url) as door:
+        yield door.url

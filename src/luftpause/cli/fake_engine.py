@@ -1,0 +1,95 @@
+"""`luftpause fake-engine`: an engine that only pretends, on a port."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import msgspec
+
+from luftpause.cli.ready import write_ready_file
+from luftpause.cli.serve import run_service
+from luftpause.testkit.fake_engine.model import Figures
+from luftpause.testkit.fake_engine.server import fake_engine
+from luftpause.testkit.fake_engine.settings import MetricsStyle, Settings
+from luftpause.testkit.serving import bind
+
+_DEFAULTS = Settings()
+_FIGURES = Figures()
+_Callback = Callable[..., None]
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What of the command line is no setting of the engine."""
+
+    host: str
+    port: int
+    speedup: float
+    seed: int | None
+    ready_file: str | None
+
+
+class _Milliseconds(click.FloatRange):
+    """Milliseconds on the command line, seconds behind it."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        return float(super().convert(value, param, ctx)) / 1000
+
+
+def _amount(
+    option: str, field: str, default: float, about: str, *, least: float = 0
+) -> Callable[[_Callback], _Callback]:
+    whole = isinstance(default, int)
+    ms = option.endswith("-ms")
+    kind = _Milliseconds(min=0) if ms else click.IntRange(min=int(least)) if whole else click.FloatRange(min=least)
+    shown = f"{default * 1000:g}" if ms else default
+    return click.option(option, field, type=kind, default=shown, show_default=True, help=about)
+
+
+@click.command(short_help="Start an engine that only pretends, for tests.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="0 picks a free one.")
+@click.option("--model", "models", multiple=True, default=_DEFAULTS.models, show_default=True, help="Repeatable.")
+@click.option(
+    "--metrics-style",
+    type=click.Choice([style.value for style in MetricsStyle]),
+    default=_DEFAULTS.metrics_style.value,
+    show_default=True,
+    help="Whose names /metrics uses.",
+)
+@click.option("--label", "labels", multiple=True, default=_DEFAULTS.labels, show_default=True, help="For /classify.")
+@_amount("--slots", "slots", _FIGURES.slots, "Requests that run at the same time.", least=1)
+@_amount("--ttft-ms", "ttft_s", _FIGURES.ttft_s, "Fixed delay before a prompt is read.")
+@_amount("--token-ms", "token_s", _FIGURES.token_s, "Time per token.")
+@_amount("--crowd-ms", "crowd_s", _FIGURES.crowd_s, "What each further request adds to a token's time.")
+@_amount("--prefill-tps", "prefill_tps", _FIGURES.prefill_tps, "Prompt tokens per second.", least=1)
+@_amount("--kv-tokens", "kv_tokens", _FIGURES.kv_tokens, "Tokens of memory, running and cached.", least=64)
+@_amount("--load-s", "load_s", _DEFAULTS.load_s, "Answer 503 this long after the start.")
+@_amount("--speedup", "speedup", 1.0, "Divide all times by this.", least=0.001)
+@_amount("--tool-rounds", "tool_rounds", _DEFAULTS.tool_rounds, "Rounds of tools, where the task does not say.")
+@_amount("--reply-tokens", "reply_tokens", _DEFAULTS.reply_tokens, "Length, where the task does not say.", least=1)
+@click.option(
+    "--seed", default=_DEFAULTS.seed, show_default=True, help="Same seed, same replies; replicas want others."
+)
+@click.option("--ready-file", type=click.Path(dir_okay=False), metavar="PATH", help="Write the address there.")
+@click.pass_context
+def command(ctx: click.Context, /, **options: object) -> None:
+    """Start an engine that only pretends: OpenAI chat with tools, /classify, /health, /metrics, simulated latency.
+
+    The last user message may hold orders: [tools:N] [parallel:N] [tool:NAME] [tokens:N] [fail:STATUS] [die] [stall].
+    """
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # cutting answers short is what it is for
+    chosen = msgspec.convert(options, _Options)
+    seed = secrets.randbits(32) if chosen.seed is None else chosen.seed
+    settings = msgspec.convert({**options, "seed": seed, "figures": options}, Settings).sped_up(chosen.speedup)
+    ctx.exit(run_service(lambda stop: _serve(chosen, settings, stop)))
+
+
+async def _serve(options: _Options, settings: Settings, stop: asyncio.Event) -> None:
+    async with fake_engine(settings, listener=bind(options.host, options.port)) as url:
+        if options.ready_file is not None:
+            write_ready_file(Path(options.ready_file), {"engine": url})
+        click.echo(f"fake-engine: {url} serves {', '.join(settings.models)}")
+        await stop.wait()

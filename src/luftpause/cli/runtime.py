@@ -1,0 +1,35 @@
+"""`luftpause runtime`: the MCP door alone, for a set-up of several processes."""
+
+import asyncio
+
+import click
+
+from luftpause.assembly.parts import Plans
+from luftpause.assembly.split import runtime_alone
+from luftpause.cli.access import access_of, access_option
+from luftpause.cli.options import ServiceOptions, service_options, setting
+from luftpause.cli.ready import write_ready_file
+from luftpause.cli.serve import run_service
+
+
+@click.command(short_help="Start the MCP door.")
+@access_option
+@service_options
+@setting("--host", "runtime.host", help="Address to listen on.  [default: 127.0.0.1]")
+@setting("--port", "runtime.port", help="Port to listen on; 0 picks a free one.")
+def command(options: ServiceOptions) -> None:
+    """Start the MCP door: sub-agents that survive a restart.
+
+    They take their turns at runtime.dataplane_url, else at the configured dataplane.
+    """
+    ctx = click.get_current_context()
+    plans = Plans(config=options.load().config, access=access_of(ctx))
+    ctx.exit(run_service(lambda stop: _run(plans, options, stop)))
+
+
+async def _run(plans: Plans, options: ServiceOptions, stop: asyncio.Event) -> None:
+    async with runtime_alone(plans) as url:
+        click.echo(f"runtime: {url}")
+        if options.ready_file is not None:
+            write_ready_file(options.ready_file, {"runtime": url})
+        await stop.wait()

@@ -1,0 +1,33 @@
+"""`luftpause scheduler`: the scheduler alone, for a set-up of several processes."""
+
+import asyncio
+
+import click
+
+from luftpause.assembly.parts import Plans
+from luftpause.assembly.split import scheduler_alone
+from luftpause.cli.access import access_of, access_option
+from luftpause.cli.options import ServiceOptions, service_options, setting
+from luftpause.cli.ready import write_ready_file
+from luftpause.cli.serve import run_service
+
+
+@click.command(short_help="Start the scheduler.")
+@access_option
+@service_options
+@setting("--host", "scheduler.host", help="Address to listen on.  [default: 127.0.0.1]")
+@setting("--port", "scheduler.port", help="Port of the link; 0 picks a free one.  [default: 5000]")
+@setting("--http-port", "scheduler.http_port", help="Port of status and page.  [default: 5001]")
+def command(options: ServiceOptions) -> None:
+    """Start the scheduler: decides where and when every turn runs. Other services reach it over its link."""
+    ctx = click.get_current_context()
+    plans = Plans(config=options.load().config, access=access_of(ctx))
+    ctx.exit(run_service(lambda stop: _run(plans, options, stop)))
+
+
+async def _run(plans: Plans, options: ServiceOptions, stop: asyncio.Event) -> None:
+    async with scheduler_alone(plans) as scheduler:
+        click.echo(f"scheduler: {scheduler.url}, link {scheduler.link}")
+        if options.ready_file is not None:
+            write_ready_file(options.ready_file, {"scheduler": scheduler.url})
+        await stop.wait()

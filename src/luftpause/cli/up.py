@@ -1,0 +1,130 @@
+"""`luftpause up`: everything in one process, and without a configuration a model to try it with."""
+
+import asyncio
+import os
+from dataclasses import dataclass
+
+import click
+import msgspec
+
+import luftpause
+from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
+from luftpause.assembly.all_in_one import AllInOne, all_in_one
+from luftpause.assembly.embedded import declares_nothing, embedded
+from luftpause.assembly.parts import Plans
+from luftpause.cli.access import access_of, access_option
+from luftpause.cli.options import ServiceOptions, service_options, setting
+from luftpause.cli.ready import write_ready_file
+from luftpause.cli.serve import run_service
+from luftpause.config.load import Loaded
+from luftpause.services.launcher.instance import InstanceView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Story:
+    """What is started, for the banner: `model` is one to try, empty when there is none."""
+
+    plans: Plans
+    what: str
+    model: str
+
+
+@click.command(short_help="Start everything in one process.")
+@access_option
+@service_options
+@setting("--dataplane-port", "dataplane.port", help="Port of the LLM door.  [default: 8080]")
+@setting("--runtime-port", "runtime.port", help="Port of the MCP door.  [default: 7000]")
+@setting("--status-port", "scheduler.http_port", help="Port of status and page.  [default: 5001]")
+@setting("--link-port", "scheduler.port", help="Port for services in other processes.  [default: 5000]")
+def command(options: ServiceOptions) -> None:
+    """Start the LLM door, the MCP door, the scheduler and the declared engines in one process.
+
+    Without a configuration file it starts two engines with a small real model if the `local` extra is installed, else
+    two fake ones, and says which. Ctrl-C ends everything.
+    """
+    ctx = click.get_current_context()
+    story = _story(options.load(), ctx)
+    ctx.exit(run_service(lambda stop: _run(story, options, stop)))
+
+
+async def _run(story: _Story, options: ServiceOptions, stop: asyncio.Event) -> None:
+    progress = _Progress(story)
+    async with all_in_one(story.plans, on_change=progress.changed) as addresses:
+        _banner(story, addresses)
+        if options.ready_file is not None:
+            services = {name: getattr(addresses, name) for name in ("dataplane", "runtime", "scheduler")}
+            write_ready_file(options.ready_file, services)
+        progress.opened(addresses)
+        await stop.wait()
+
+
+def _story(loaded: Loaded, ctx: click.Context) -> _Story:
+    config = loaded.config
+    access = access_of(ctx)
+    if loaded.source is None and declares_nothing(config):
+        engine = find_local_engine(os.environ)
+        filled = embedded(config, engine=engine.origin if engine else None, model=find_local_model())
+        what = f"No luftpause.toml here, so: {filled.story}."
+        return _Story(plans=Plans(config=filled.config, access=access), what=what, model=filled.model)
+    models = [model for replica in config.replicas for model in replica.models]
+    models += [model.name for model in config.launcher.models]
+    what = f"Configuration: {loaded.source or 'environment and command line'}."
+    if not models:
+        what += " It declares no [[replicas]] and no [[launcher.models]]: every turn will be refused."
+    return _Story(plans=Plans(config=config, access=access), what=what, model=models[0] if models else "")
+
+
+def _banner(story: _Story, addresses: AllInOne) -> None:
+    click.echo(f"luftpause {luftpause.__version__}. {story.what}")
+    click.echo(f"  LLM door  {addresses.dataplane}/v1")
+    click.echo(f"  MCP door  {addresses.runtime}/mcp")
+    click.echo(f"  status    {addresses.scheduler}")
+    click.echo(f"  link      {addresses.link}")
+
+
+class _Progress:
+    """Says how the engines that we start come up, and once all are there, how to try each door."""
+
+    def __init__(self, story: _Story) -> None:
+        self._story = story
+        self._waiting = {
+            f"{model.name}-{instance}"
+            for model in story.plans.config.launcher.models
+            for instance in range(1, model.instances + 1)
+        }
+        self._addresses: AllInOne | None = None
+        self._told = False
+
+    def changed(self, view: InstanceView) -> None:
+        """Take in that an engine went from one state to another."""
+        why = f" ({view.why})" if view.why else ""
+        click.echo(f"  engine    {view.replica}: {view.state}{why}")
+        if view.state == "ready":
+            self._waiting.discard(view.replica)
+            self._tell()
+
+    def opened(self, addresses: AllInOne) -> None:
+        """Take in that the doors are open."""
+        self._addresses = addresses
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._waiting or self._told or self._addresses is None:
+            return
+        self._told = True
+        if self._story.model:
+            click.echo(_invitation(self._story, self._addresses))
+
+
+def _invitation(story: _Story, addresses: AllInOne) -> str:
+    message = {"model": story.model, "messages": [{"role": "user", "content": "Name three rivers."}]}
+    body = msgspec.json.encode(message).decode()
+    key = ' -H "authorization: Bearer $LUFTPAUSE_TOKEN"' if story.plans.access.token else ""
+    json_header = "-H 'content-type: application/json'"
+    return (
+        "Ready. Try the LLM door:\n"
+        f"  curl {addresses.dataplane}/v1/chat/completions {json_header}{key} -d '{body}'\n"
+        "and the MCP door, with four sub-agents at once:\n"
+        f"  luftpause loadgen --spawn 4 --mcp-url {addresses.runtime}/mcp --model {story.model}\n"
+        "Ctrl-C ends everything."
+    )

@@ -1,0 +1,202 @@
+"""What no single key can tell: names used twice, colliding ports, urls that lead nowhere, options that exclude others.
+
+Looks at values only; whether anything answers at an address is not its business.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import urlsplit
+
+from luftpause.config.problems import KeyPath, dotted, shown
+from luftpause.config.schema import Config, LauncherModel, Replica, ToolServer
+from luftpause.config.shape import Finding
+from luftpause.config.units import seconds, size_bytes
+
+_HOST = re.compile(r"[A-Za-z0-9._:%-]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised here, never bound
+"""Hosts that mean every address of the machine."""
+_LOOPBACK = "127.0.0.1"
+
+
+def check(config: Config) -> Iterator[Finding]:
+    """Yield what cannot work."""
+    yield from _repeated_names(config)
+    for at, replica in enumerate(config.replicas):
+        yield from _replica(("replicas", at), replica)
+    for at, model in enumerate(config.launcher.models):
+        yield from _launcher_model(("launcher", "models", at), model)
+    for at, tool in enumerate(config.tools):
+        yield from _tool(("tools", at), tool)
+    for section in ("dataplane", "scheduler", "runtime"):
+        host: str = getattr(config, section).host
+        if not _HOST.fullmatch(host):
+            yield (section, "host"), f"expected a host name or address, got {shown(host)}"
+    if config.runtime.dataplane_url:
+        yield from _url(("runtime", "dataplane_url"), config.runtime.dataplane_url)
+    yield from _quantities(config)
+    yield from _addresses(config)
+
+
+def unset_secrets(config: Config, env: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield each key that names an environment variable which is not set."""
+    named: list[tuple[KeyPath, str]] = [
+        *((("replicas", at, "api_key_env"), replica.api_key_env) for at, replica in enumerate(config.replicas)),
+        *((("tools", at, "token_env"), tool.token_env) for at, tool in enumerate(config.tools)),
+    ]
+    for path, name in named:
+        if name and not env.get(name):
+            yield path, f"the variable {name} is not set; requests go out without a key"
+
+
+def _repeated_names(config: Config) -> Iterator[Finding]:
+    models: list[tuple[KeyPath, str]] = []
+    for at, model in enumerate(config.launcher.models):
+        path: KeyPath = ("launcher", "models", at)
+        models.append(((*path, "name"), model.name))
+        models += [((*path, "aliases", nth), alias) for nth, alias in enumerate(model.aliases)]
+    yield from _repeats(((("replicas", at, "name"), item.name) for at, item in enumerate(config.replicas)))
+    yield from _repeats(models)
+    yield from _repeats(((("tools", at, "name"), item.name) for at, item in enumerate(config.tools)))
+
+
+def _repeats(named: Iterable[tuple[KeyPath, str]]) -> Iterator[Finding]:
+    first: dict[str, KeyPath] = {}
+    for path, name in named:
+        if name in first:
+            yield path, f"the name {shown(name)} is taken by {dotted(first[name])}"
+        first.setdefault(name, path)
+
+
+def _replica(path: KeyPath, replica: Replica) -> Iterator[Finding]:
+    yield from _url((*path, "url"), replica.url)
+    for at, url in enumerate(replica.load_from):
+        yield from _url((*path, "load_from", at), url)
+    if not replica.models:
+        yield (*path, "models"), "names no model; without one no turn can reach this replica"
+    yield from _health((*path, "health"), replica.health)
+    yield from _variable((*path, "api_key_env"), replica.api_key_env)
+
+
+def _launcher_model(path: KeyPath, model: LauncherModel) -> Iterator[Finding]:
+    if model.backend == "command" and not model.command:
+        yield (*path, "command"), "is missing; backend 'command' needs the program and its arguments"
+    if model.backend == "llama.cpp" and not model.model_path:
+        yield (*path, "model_path"), "is missing; backend 'llama.cpp' needs the model's file"
+    if model.port and model.instances > 1:
+        yield (*path, "port"), f"{model.instances} instances cannot share port {model.port}; leave it out or use 0"
+    yield from _health((*path, "health"), model.health)
+    yield from _argv((*path, "command"), model.command)
+    yield from _argv((*path, "args"), model.args, may_be_empty=True)
+    yield from _environment((*path, "env"), model.env)
+
+
+def _tool(path: KeyPath, tool: ToolServer) -> Iterator[Finding]:
+    if bool(tool.command) == bool(tool.url):
+        had = "both" if tool.url else "neither"
+        yield path, f"has {had} of command (stdio) and url (streamable HTTP); it needs one of the two"
+    if tool.url:
+        yield from _url((*path, "url"), tool.url)
+    yield from _argv((*path, "command"), tool.command)
+    yield from _environment((*path, "env"), tool.env)
+    yield from _variable((*path, "token_env"), tool.token_env)
+
+
+def _url(path: KeyPath, url: str) -> Iterator[Finding]:
+    fault = _url_fault(url)
+    if fault:
+        yield path, fault
+
+
+def _url_fault(url: str) -> str:
+    # The url is not repeated where it may hold a password.
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        return f"is no url: {error}"
+    if "@" in parts.netloc:
+        return "must not hold a user or password; name a variable in api_key_env or token_env instead"
+    if parts.scheme not in ("http", "https"):
+        return f"expected a url that begins with http:// or https://, got {shown(url)}"
+    if not parts.hostname or port == 0 or not url.isprintable() or " " in url:
+        return f"expected a url such as 'http://127.0.0.1:30000', got {shown(url)}"
+    if parts.query or parts.fragment:
+        return "must end with its path; no '?' and no '#'"
+    return ""
+
+
+def _health(path: KeyPath, health: str) -> Iterator[Finding]:
+    if not health.startswith("/") or not health.isprintable() or " " in health:
+        yield path, f"expected a path such as '/health', got {shown(health)}"
+
+
+def _variable(path: KeyPath, name: str) -> Iterator[Finding]:
+    if name and not _VARIABLE.fullmatch(name):
+        # Whoever put the secret itself here must not find it in a log.
+        yield path, "must be the name of an environment variable that holds the secret, never the secret itself"
+
+
+def _argv(path: KeyPath, argv: list[str], *, may_be_empty: bool = False) -> Iterator[Finding]:
+    if argv and not argv[0] and not may_be_empty:
+        yield (*path, 0), "expected a program, got an empty text"
+    for at, argument in enumerate(argv):
+        if "\0" in argument:
+            yield (*path, at), "must not contain a NUL character"
+
+
+def _environment(path: KeyPath, env: Mapping[str, str]) -> Iterator[Finding]:
+    for name, value in env.items():
+        if not _VARIABLE.fullmatch(name):
+            yield (*path, name), "is no name for an environment variable"
+        elif "\0" in value:
+            yield (*path, name), "must not contain a NUL character"
+
+
+def _quantities(config: Config) -> Iterator[Finding]:
+    durations: list[tuple[KeyPath, str, bool]] = [
+        (("dataplane", "body_timeout"), config.dataplane.body_timeout, False),
+        (("dataplane", "connect_timeout"), config.dataplane.connect_timeout, False),
+        (("scheduler", "probe_period"), config.scheduler.probe_period, False),
+        (("scheduler", "turn_timeout"), config.scheduler.turn_timeout, False),
+        (("scheduler", "run_idle_expiry"), config.scheduler.run_idle_expiry, False),
+        (("scheduler", "link_grace"), config.scheduler.link_grace, True),
+        (("runtime", "turn_timeout"), config.runtime.turn_timeout, False),
+        (("launcher", "stop_grace"), config.launcher.stop_grace, True),
+    ]
+    for at, model in enumerate(config.launcher.models):
+        durations.append((("launcher", "models", at, "readiness_timeout"), model.readiness_timeout, False))
+    for at, tool in enumerate(config.tools):
+        durations.append((("tools", at, "timeout"), tool.timeout, False))
+    for path, text, may_be_zero in durations:
+        try:
+            if seconds(text) == 0 and not may_be_zero:
+                yield path, "must be longer than zero"
+        except ValueError as error:
+            yield path, str(error)
+    try:
+        if size_bytes(config.dataplane.max_body) == 0:
+            yield ("dataplane", "max_body"), "must be larger than zero"
+    except ValueError as error:
+        yield ("dataplane", "max_body"), str(error)
+
+
+def _addresses(config: Config) -> Iterator[Finding]:
+    taken: list[tuple[KeyPath, str, int]] = [
+        (("dataplane", "port"), config.dataplane.host, config.dataplane.port),
+        (("scheduler", "port"), config.scheduler.host, config.scheduler.port),
+        (("scheduler", "http_port"), config.scheduler.host, config.scheduler.http_port),
+        (("runtime", "port"), config.runtime.host, config.runtime.port),
+    ]
+    for at, model in enumerate(config.launcher.models):
+        taken.append((("launcher", "models", at, "port"), _LOOPBACK, model.port))
+    for nth, (path, host, port) in enumerate(taken):
+        for other, other_host, other_port in taken[:nth]:
+            if port and port == other_port and _overlap(host, other_host):
+                yield path, f"{host}:{port} is taken by {dotted(other)}"
+                break
+
+
+def _overlap(one: str, other: str) -> bool:
+    hosts = {_LOOPBACK if host == "localhost" else host for host in (one, other)}
+    return len(hosts) == 1 or bool(hosts & EVERYWHERE)

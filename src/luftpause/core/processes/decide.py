@@ -1,0 +1,227 @@
+"""The machine: a state and what happened in, the next state and what to do out.
+
+It knows neither ports nor programs: the launcher keeps those under the attempt's number.
+"""
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from luftpause.core.model.ids import Instant
+from luftpause.core.processes.actions import (
+    Action,
+    Deregister,
+    ProbeProcess,
+    Register,
+    ReportFailure,
+    SignalProcess,
+    StartProcess,
+    StopSignal,
+)
+from luftpause.core.processes.events import (
+    Event,
+    ProbeFailed,
+    ProbeSucceeded,
+    ProcessExited,
+    ProcessStarted,
+    StartRequested,
+    StopRequested,
+    WokeUp,
+)
+from luftpause.core.processes.reasons import EndReason, Failure, FailureKind, StartReason, StopReason
+from luftpause.core.processes.state import BackingOff, EngineProcess, Exited, Ready, Starting, Stopping
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is so now, and what to do about it, in this order."""
+
+    state: EngineProcess
+    actions: tuple[Action, ...] = ()
+
+
+def decide(state: EngineProcess, event: Event, now: Instant) -> Decision:
+    """Take in one event. Events of earlier attempts change nothing."""
+    match event:
+        case StartRequested():
+            return _start_requested(state, now)
+        case StopRequested():
+            return _stop_requested(state, now)
+        case WokeUp():
+            return _woke_up(state, now)
+        case ProcessStarted() | ProcessExited() | ProbeSucceeded() | ProbeFailed():
+            if event.attempt != state.attempt:
+                return Decision(state)
+            return _process_event(state, event, now)
+        case _:
+            assert_never(event)
+
+
+def next_deadline(state: EngineProcess) -> Instant | None:
+    """Return when WokeUp is due; None while only events can change anything."""
+    match state.phase:
+        case Starting(ready_by=ready_by, spawned=spawned, probe_at=probe_at):
+            if not spawned:
+                return None
+            return ready_by if probe_at is None else min(probe_at, ready_by)
+        case Stopping(kill_at=kill_at):
+            return kill_at
+        case BackingOff(until=until):
+            return until
+        case Ready() | Exited():
+            return None
+        case _:
+            assert_never(state.phase)
+
+
+def _process_event(
+    state: EngineProcess, event: ProcessStarted | ProcessExited | ProbeSucceeded | ProbeFailed, now: Instant
+) -> Decision:
+    match event:
+        case ProcessStarted():
+            return _started(state, now)
+        case ProcessExited():
+            return _exited(state, event, now)
+        case ProbeSucceeded():
+            return _probe_succeeded(state, now)
+        case ProbeFailed():
+            return _probe_failed(state, now)
+        case _:
+            assert_never(event)
+
+
+def _start_requested(state: EngineProcess, now: Instant) -> Decision:
+    match state.phase:
+        case Exited():
+            return _start(replace(state, failures=0), StartReason.REQUESTED, now)
+        case BackingOff():
+            return _start(state, StartReason.REQUESTED, now)
+        case Starting() | Ready() | Stopping():
+            return Decision(state)
+        case _:
+            assert_never(state.phase)
+
+
+def _stop_requested(state: EngineProcess, now: Instant) -> Decision:
+    match state.phase:
+        case Exited():
+            return Decision(state)
+        case BackingOff():
+            return _end(state, Exited(since=now, why=EndReason.STOPPED))
+        case Stopping():
+            phase = replace(state.phase, why=StopReason.REQUESTED)
+            return _deregister(replace(state, phase=phase), EndReason.STOPPED)
+        case Starting(spawned=spawned):
+            return _stop(state, spawned=spawned, why=StopReason.REQUESTED, now=now)
+        case Ready():
+            return _stop(state, spawned=True, why=StopReason.REQUESTED, now=now)
+        case _:
+            assert_never(state.phase)
+
+
+def _woke_up(state: EngineProcess, now: Instant) -> Decision:
+    deadline = next_deadline(state)
+    if deadline is None or now < deadline:
+        return Decision(state)
+    match state.phase:
+        case Starting(ready_by=ready_by) if now >= ready_by:
+            return _stop(state, spawned=True, why=StopReason.NOT_READY, now=now)
+        case Starting():
+            return _probe(state, state.phase)
+        case Stopping(why=why):
+            kill = SignalProcess(attempt=state.attempt, signal=StopSignal.KILL, why=why)
+            return Decision(replace(state, phase=replace(state.phase, kill_at=None)), (kill,))
+        case BackingOff():
+            return _start(state, StartReason.RESTART, now)
+        case Ready() | Exited():  # neither has a deadline
+            return Decision(state)
+        case _:
+            assert_never(state.phase)
+
+
+def _started(state: EngineProcess, now: Instant) -> Decision:
+    match state.phase:
+        case Starting(spawned=False):
+            declared = Register(attempt=state.attempt)
+            probing = _probe(replace(state, registered=True), replace(state.phase, spawned=True))
+            return Decision(probing.state, (declared, *probing.actions))
+        case Stopping(spawned=False, why=why):
+            return _stop(state, spawned=True, why=why, now=now)
+        case Starting() | Stopping() | Ready() | BackingOff() | Exited():
+            return Decision(state)
+        case _:
+            assert_never(state.phase)
+
+
+def _exited(state: EngineProcess, event: ProcessExited, now: Instant) -> Decision:
+    match state.phase:
+        case Stopping(why=StopReason.REQUESTED):
+            return _end(state, Exited(since=now, why=EndReason.STOPPED))
+        case Stopping():
+            kind = FailureKind.NOT_READY_IN_TIME
+        case Starting():
+            kind = FailureKind.COULD_NOT_START if event.code is None else FailureKind.EXITED_WHILE_STARTING
+        case Ready():
+            kind = FailureKind.EXITED_WHILE_READY
+        case BackingOff() | Exited():
+            return Decision(state)
+        case _:
+            assert_never(state.phase)
+    return _failed(state, Failure(kind=kind, code=event.code, tail=event.tail), now)
+
+
+def _probe_succeeded(state: EngineProcess, now: Instant) -> Decision:
+    if not isinstance(state.phase, Starting) or state.phase.probe_at is not None or not state.phase.spawned:
+        return Decision(state)
+    return Decision(replace(state, phase=Ready(since=now), failures=0))
+
+
+def _probe_failed(state: EngineProcess, now: Instant) -> Decision:
+    if not isinstance(state.phase, Starting) or state.phase.probe_at is not None or not state.phase.spawned:
+        return Decision(state)
+    probe_at = Instant(now + state.limits.probe_period_s)
+    return Decision(replace(state, phase=replace(state.phase, probe_at=probe_at)))
+
+
+def _start(state: EngineProcess, why: StartReason, now: Instant) -> Decision:
+    attempt = state.attempt + 1
+    ready_by = Instant(now + state.limits.readiness_timeout_s)
+    phase = Starting(since=now, ready_by=ready_by, spawned=False, probe_at=None)
+    return Decision(replace(state, phase=phase, attempt=attempt), (StartProcess(attempt=attempt, why=why),))
+
+
+def _probe(state: EngineProcess, phase: Starting) -> Decision:
+    probing = replace(state, phase=replace(phase, probe_at=None))
+    return Decision(probing, (ProbeProcess(attempt=state.attempt),))
+
+
+def _stop(state: EngineProcess, *, spawned: bool, why: StopReason, now: Instant) -> Decision:
+    kill_at = Instant(now + state.limits.stop_grace_s) if spawned else None
+    stopping = replace(state, phase=Stopping(since=now, why=why, spawned=spawned, kill_at=kill_at))
+    parting = _deregister(stopping, EndReason.STOPPED) if why is StopReason.REQUESTED else Decision(stopping)
+    if not spawned:
+        return parting
+    term = SignalProcess(attempt=state.attempt, signal=StopSignal.TERM, why=why)
+    return Decision(parting.state, (*parting.actions, term))
+
+
+def _failed(state: EngineProcess, failure: Failure, now: Instant) -> Decision:
+    failures = state.failures + 1
+    if failures > len(state.limits.backoff_s):
+        report = ReportFailure(attempt=state.attempt, failure=failure, retry_in_s=None)
+        given_up = Exited(since=now, why=EndReason.GAVE_UP, failure=failure)
+        ended = _end(replace(state, failures=failures), given_up)
+        return Decision(ended.state, (report, *ended.actions))
+    pause_s = state.limits.backoff_s[failures - 1]
+    report = ReportFailure(attempt=state.attempt, failure=failure, retry_in_s=pause_s)
+    phase = BackingOff(since=now, until=Instant(now + pause_s), failure=failure)
+    return Decision(replace(state, phase=phase, failures=failures), (report,))
+
+
+def _end(state: EngineProcess, phase: Exited) -> Decision:
+    return _deregister(replace(state, phase=phase), phase.why)
+
+
+def _deregister(state: EngineProcess, why: EndReason) -> Decision:
+    if not state.registered:
+        return Decision(state)
+    return Decision(replace(state, registered=False), (Deregister(why=why),))

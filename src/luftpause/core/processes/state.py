@@ -1,0 +1,111 @@
+"""What is known of one engine process: a phase, and what outlasts the phases.
+
+Phases with different data are different classes. A replica is registered from the first process that came to be until
+the engine is stopped or given up: while it restarts, its turns are held rather than refused.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from luftpause.core.model.ids import Instant
+from luftpause.core.processes.reasons import EndReason, Failure, StopReason
+
+BACKOFF_S: Final = (2.0, 4.0, 8.0)
+"""Pauses before the first, second and third restart in a row; after the last one the engine is given up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How patient the machine is.
+
+    Attributes:
+        readiness_timeout_s: from the start of a process until it must be ready, seconds.
+        stop_grace_s: from the friendly signal to the one that cannot be ignored, seconds.
+        probe_period_s: from one failed readiness probe to the next, seconds.
+        backoff_s: pauses before restarts in a row, seconds; as many restarts as entries.
+    """
+
+    readiness_timeout_s: float
+    stop_grace_s: float
+    probe_period_s: float = 0.1
+    backoff_s: tuple[float, ...] = BACKOFF_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starting:
+    """A process is being started or is loading.
+
+    Attributes:
+        spawned: whether the process exists yet.
+        probe_at: when to probe next; None before it exists and while a probe is out.
+    """
+
+    since: Instant
+    ready_by: Instant
+    spawned: bool
+    probe_at: Instant | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """It answered its probe."""
+
+    since: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopping:
+    """It is to end.
+
+    Attributes:
+        spawned: False when the stop came before the process existed: it is signalled as soon as it does.
+        kill_at: when to kill it; None before it exists and after it was killed.
+    """
+
+    since: Instant
+    why: StopReason
+    spawned: bool
+    kill_at: Instant | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackingOff:
+    """It failed and will be started again."""
+
+    since: Instant
+    until: Instant
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exited:
+    """Nothing runs, and nothing will until somebody asks. `failure` is the last one, when it was given up."""
+
+    since: Instant
+    why: EndReason
+    failure: Failure | None = None
+
+
+Phase: TypeAlias = Starting | Ready | Stopping | BackingOff | Exited
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineProcess:
+    """The whole state of one engine.
+
+    Attributes:
+        attempt: number of the latest start, 0 before the first.
+        failures: failures in a row; a process that became ready clears them.
+        registered: whether the replica is declared.
+    """
+
+    limits: Limits
+    phase: Phase
+    attempt: int = 0
+    failures: int = 0
+    registered: bool = False
+
+
+def never_started(limits: Limits, now: Instant) -> EngineProcess:
+    """Return the state of an engine that nobody has asked for yet."""
+    return EngineProcess(limits=limits, phase=Exited(since=now, why=EndReason.NEVER_STARTED))

@@ -1,0 +1,88 @@
+"""Which replicas may serve a run's turn, and which of them should.
+
+A run that is generating or paused has its prefix in its home's cache and goes nowhere else, while that home lives.
+Idle runs, and runs whose home was lost, go where the fewest turns are in flight. Knows nothing of fairness.
+"""
+
+from collections.abc import Iterable
+
+from immutables import Map
+
+from luftpause.core.model.ids import ReplicaId
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.admission import has_room, takes_turns
+from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.reasons import PlacedBecause
+from luftpause.core.scheduling.state import Pool, Replica, Run, Service
+
+Replicas = Map[ReplicaId, Replica]
+
+
+def bound_to(replicas: Replicas, run: Run) -> Replica | None:
+    """Return the run's home if it has been one life since, healthy or not yet probed; else None."""
+    home = None if run.home is None else replicas.get(run.home)
+    return home if home is not None and home.epoch == run.home_epoch else None
+
+
+def pinned_to(replicas: Replicas, run: Run) -> Replica | None:
+    """Return the only replica that the run's turns may go to; None when it may move."""
+    if run.phase is RunPhase.IDLE:
+        return None
+    home = bound_to(replicas, run)
+    return home if home is not None and takes_turns(home) else None
+
+
+def keeps_room(replicas: Replicas, run: Run | None) -> Replica | None:
+    """Return the replica where batch leaves room for the run: its home, while it is interactive and out on a tool.
+
+    A run whose continuation is back already and held here needs no room kept: it is ahead of all batch turns.
+    """
+    if run is None or run.held or run.phase is not RunPhase.PAUSED or run.service_class is not ServiceClass.INTERACTIVE:
+        return None
+    return bound_to(replicas, run)
+
+
+def pool_of(replicas: Replicas, run: Run | None, arrival: TurnArrived) -> Pool:
+    """Return where a turn of the run may go. `run` is None for a single-pass turn: it belongs to no run's state."""
+    service = arrival.kind, arrival.model
+    if run is None or arrival.kind is not ReplicaKind.GENERATIVE:
+        return service
+    home = pinned_to(replicas, run)
+    return home.replica if home is not None and home.serves(service) else service
+
+
+def candidates(replicas: Replicas, serving: Map[Service, tuple[ReplicaId, ...]], pool: Pool) -> tuple[Replica, ...]:
+    """Return the replicas of a pool in order of declaration."""
+    if isinstance(pool, str):
+        home = replicas.get(pool)
+        return () if home is None else (home,)
+    return tuple(replicas[replica] for replica in serving.get(pool, ()))
+
+
+def choose(pool: Iterable[Replica], service_class: ServiceClass, home: ReplicaId | None) -> Replica | None:
+    """Return the replica that should take the turn, None when none has room.
+
+    Fewest turns in flight, then home, then fewest turns ever placed, then declared first.
+    """
+    best: Replica | None = None
+    best_rank = (0, False, 0, 0)
+    for replica in pool:
+        if not has_room(replica, service_class):
+            continue
+        rank = (replica.in_flight, replica.replica != home, replica.placed, replica.order)
+        if best is None or rank < best_rank:
+            best, best_rank = replica, rank
+    return best
+
+
+def why_placed(replicas: Replicas, run: Run | None, chosen: Replica) -> PlacedBecause:
+    """Explain a choice."""
+    if run is None or run.home is None:
+        return PlacedBecause.LEAST_LOADED
+    home = bound_to(replicas, run)
+    if home is not None and home.replica == chosen.replica:
+        return PlacedBecause.HOME
+    if run.phase is not RunPhase.IDLE and pinned_to(replicas, run) is None:
+        return PlacedBecause.HOME_LOST
+    return PlacedBecause.LEAST_LOADED

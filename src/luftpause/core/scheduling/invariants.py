@@ -1,0 +1,138 @@
+"""What must hold in every state, proved by a scan: every index equals what it is an index of.
+
+For tests, the simulator and validation; `decide` never scans. Knows the rules, but not how `draft` keeps them.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
+
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.scheduling.affinity import candidates, choose, keeps_room, pool_of
+from luftpause.core.scheduling.state import Lane, Place, Pool, Service, State
+from luftpause.core.scheduling.wheel import Wheel
+
+Key = TypeVar("Key", bound=Hashable)
+Deadline = TypeVar("Deadline", bound=str)
+
+
+def check(state: State) -> None:
+    """Return if the state is sound.
+
+    Raises:
+        AssertionError: it is not; the message tells what differs from what.
+    """
+    _check_wheel(state.turn_deadlines)
+    _check_wheel(state.run_deadlines)
+    _check_open_turns(state)
+    _check_runs(state)
+    _check_replicas(state)
+    _check_lanes(state)
+    _check_counts(state)
+    _check_work_is_conserved(state)
+
+
+def _check_wheel(wheel: Wheel[Deadline]) -> None:
+    scanned = {key: bucket for bucket, keys in wheel.buckets.items() for key in keys}
+    _same("buckets of a wheel", dict(wheel.bucket_of), scanned)
+    assert all(wheel.buckets.values()), f"empty bucket in {wheel.buckets}"
+    first = min(wheel.buckets, default=None)
+    assert first is None or (wheel.first is not None and wheel.first <= first), f"{wheel.first} comes after {first}"
+
+
+def _check_open_turns(state: State) -> None:
+    both = set(state.turns) & set(state.held)
+    assert not both, f"in flight and held at once: {sorted(both)}"
+    open_turns = set(state.turns) | set(state.held)
+    _same("signs of life", set(state.signs), open_turns)
+    _same("turn deadlines", set(state.turn_deadlines.bucket_of), open_turns)
+    by_peer: dict[str, set[str]] = {}
+    for arrival in [turn.arrival for turn in (*state.turns.values(), *state.held.values())]:
+        by_peer.setdefault(arrival.peer, set()).add(arrival.turn)
+    _same("open turns by peer", {peer: set(turns) for peer, turns in state.open_by_peer.items()}, by_peer)
+    for turn, sign in state.signs.items():
+        wheel = state.turn_deadlines
+        bucket = wheel.bucket_of[turn]
+        assert bucket <= wheel.bucket(sign + state.limits.turn_timeout_s), f"{turn} would be looked at too late"
+
+
+def _check_runs(state: State) -> None:
+    turns: dict[str, set[str]] = {}
+    held: dict[str, list[str]] = {}
+    for turn in state.turns.values():
+        if turn.in_run:
+            turns.setdefault(turn.arrival.run, set()).add(turn.arrival.turn)
+    for waiting in sorted(state.held.values(), key=lambda waiting: waiting.seq):
+        if waiting.arrival.kind is ReplicaKind.GENERATIVE:
+            held.setdefault(waiting.arrival.run, []).append(waiting.arrival.turn)
+    for name, run in state.runs.items():
+        assert len(set(run.turns)) == len(run.turns), f"{name} counts a turn twice: {run.turns}"
+        _same(f"turns in flight of {name}", set(run.turns), turns.pop(name, set()))
+        _same(f"held turns of {name}", list(run.held), held.pop(name, []))
+    assert not turns, f"turns in flight of unknown runs: {turns}"
+    assert not held, f"held turns of unknown runs: {held}"
+    at_rest = {
+        name: state.run_deadlines.bucket(run.ended_at + state.limits.run_idle_expiry_s)
+        for name, run in state.runs.items()
+        if run.at_rest
+    }
+    _same("run deadlines", dict(state.run_deadlines.bucket_of), at_rest)
+
+
+def _check_replicas(state: State) -> None:
+    in_flight = Counter(turn.replica for turn in state.turns.values())
+    homes = [keeps_room(state.replicas, run) for run in state.runs.values()]
+    kept = Counter(home.replica for home in homes if home is not None)
+    serving: dict[Service, list[tuple[int, str]]] = {}
+    for name, replica in state.replicas.items():
+        _same(f"in flight on {name}", replica.in_flight, in_flight.pop(name, 0))
+        _same(f"room kept on {name}", replica.kept, kept[name])
+        assert not replica.healthy or replica.declared, f"{name} is healthy but not declared"
+        assert replica.healthy or replica.load is None, f"{name} is unhealthy but reports a load"
+        if replica.declared and replica.spec is not None:
+            for model in set(replica.spec.models):
+                serving.setdefault((replica.spec.kind, model), []).append((replica.order, name))
+    assert not in_flight, f"turns in flight on unknown replicas: {in_flight}"
+    expected = {service: tuple(name for _, name in sorted(names)) for service, names in serving.items()}
+    _same("replicas by what they serve", dict(state.serving), expected)
+
+
+def _check_lanes(state: State) -> None:
+    lanes: dict[Pool, dict[Lane, list[Place]]] = {}
+    for name, held in state.held.items():
+        arrival = held.arrival
+        assert name == arrival.turn, f"{arrival.turn} is held as {name}"
+        run = state.runs[arrival.run] if arrival.kind is ReplicaKind.GENERATIVE else None
+        _same(f"pool of {name}", held.pool, pool_of(state.replicas, run, arrival))
+        assert (arrival.kind, arrival.model) in state.serving, (
+            f"{name} is held for {arrival.model}, which nobody serves"
+        )
+        lanes.setdefault(held.pool, {}).setdefault(held.lane, []).append(held.place)
+    expected = {
+        pool: {lane: tuple(sorted(places)) for lane, places in by_lane.items()} for pool, by_lane in lanes.items()
+    }
+    _same("lanes", {pool: dict(by_lane) for pool, by_lane in state.lanes.items()}, expected)
+
+
+def _check_counts(state: State) -> None:
+    arrivals = [turn.arrival for turn in state.turns.values()]
+    _same_counts("turns by principal", state.in_flight_by_principal, (arrival.principal for arrival in arrivals))
+    payers = ((arrival.principal, arrival.caller) for arrival in arrivals)
+    _same_counts("turns by caller", state.in_flight_by_payer, payers)
+    phases = ((run.phase, run.service_class) for run in state.runs.values())
+    _same_counts("runs by phase and class", state.run_counts, phases)
+
+
+def _check_work_is_conserved(state: State) -> None:
+    for name, held in state.held.items():
+        among = candidates(state.replicas, state.serving, held.pool)
+        chosen = choose(among, held.arrival.service_class, None)
+        assert chosen is None, f"{name} is held although one of {[replica.replica for replica in among]} has room"
+
+
+def _same_counts(what: str, index: Mapping[Key, int], scanned: Iterable[Key]) -> None:
+    _same(what, dict(index), dict(Counter(scanned)))
+
+
+def _same(what: str, index: object, scanned: object) -> None:
+    assert index == scanned, f"{what}: the index says {index}, a scan says {scanned}"

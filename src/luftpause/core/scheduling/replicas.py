@@ -1,0 +1,106 @@
+"""Replicas come, are probed and go; what that does to the runs that are at home there and to held turns.
+
+A replica that falls ill starts a new epoch: bindings and kept room of the old one are void, since its cache may be.
+Knows nothing of how a probe is made.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from luftpause.core.model.ids import Instant, ReplicaId
+from luftpause.core.model.replicas import EngineKind, ReplicaSpec
+from luftpause.core.scheduling.actions import RefuseTurn
+from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.events import ReplicaProbed
+from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Service
+from luftpause.core.scheduling.turns import leave_queue, unknown_model
+
+
+def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
+    """Declare a replica. The same declaration again changes nothing; another one under its name replaces it."""
+    known = draft.replicas.get(spec.replica)
+    if known is not None and known.declared and known.spec == spec:
+        return
+    seq = draft.take_seq()
+    if known is None:
+        fresh = Replica(replica=spec.replica, spec=spec, declared=True, order=seq, epoch=seq, engine=spec.engine)
+    elif not known.declared:
+        fresh = replace(known, spec=spec, declared=True, order=seq, engine=spec.engine)
+    else:
+        draft.withdraw(known)
+        fresh = replace(_reborn(known, seq), spec=spec, seen_healthy=False, engine=spec.engine)
+    draft.declare(fresh)
+    if known is not None and known.spec is not None:
+        _settle(draft, spec.replica, known.spec, now)
+
+
+def remove(draft: Draft, replica: ReplicaId, now: Instant) -> None:
+    """Take a replica away. Its turns in flight stay charged to it until they end; an unknown one changes nothing."""
+    known = draft.replicas.get(replica)
+    if known is None or not known.declared or known.spec is None:
+        return
+    draft.withdraw(known)
+    if known.in_flight:
+        draft.set_replica(replace(_reborn(known, draft.take_seq()), declared=False))
+    else:
+        draft.drop_replica(replica)
+    _settle(draft, replica, known.spec, now)
+
+
+def probe(draft: Draft, event: ReplicaProbed) -> None:
+    """Take in what a probe saw; a replica that nobody declared is none of ours."""
+    known = draft.replicas.get(event.replica)
+    if known is None or not known.declared or known.spec is None:
+        return
+    engine = known.engine
+    if known.spec.engine is EngineKind.AUTO and event.engine is not EngineKind.AUTO:
+        engine = event.engine
+    before = known
+    if known.healthy and not event.healthy:
+        before = _reborn(known, draft.take_seq())
+    fresh = replace(
+        before,
+        healthy=event.healthy,
+        seen_healthy=known.seen_healthy or event.healthy,
+        load=event.load if event.healthy else None,
+        engine=engine,
+    )
+    if fresh == known:
+        return
+    draft.set_replica(fresh)
+    if event.healthy is not known.healthy:
+        _reassign(draft, (known.replica, *_services(known.spec)))
+
+
+def _reborn(replica: Replica, epoch: int) -> Replica:
+    """Return the replica at the start of a new life: what was bound to the old one is bound no more."""
+    return replace(replica, epoch=epoch, healthy=False, load=None, kept=0)
+
+
+def _settle(draft: Draft, replica: ReplicaId, old: ReplicaSpec, now: Instant) -> None:
+    """Move the held turns of a changed replica to the pools they belong to now; refuse those that nobody serves."""
+    services = _services(old)
+    _reassign(draft, (replica, *services))
+    for service in services:
+        if service not in draft.serving:
+            for held in _held_in(draft, service):
+                leave_queue(draft, held.arrival.turn, now)
+                draft.order(RefuseTurn(turn=held.arrival.turn, why=unknown_model(held.arrival)))
+
+
+def _reassign(draft: Draft, pools: Iterable[Pool]) -> None:
+    for pool in pools:
+        for held in _held_in(draft, pool):
+            draft.reassign(held.arrival.turn)
+
+
+def _held_in(draft: Draft, pool: Pool) -> list[HeldTurn]:
+    lanes = draft.lanes.get(pool)
+    if lanes is None:
+        return []
+    places = sorted(place for lane in lanes.values() for place in lane)
+    return [draft.held[turn] for _, _, turn in places]
+
+
+def _services(spec: ReplicaSpec) -> tuple[Service, ...]:
+    return tuple((spec.kind, model) for model in spec.models)

@@ -1,0 +1,107 @@
+"""Rebuilding what the scheduler forgot, or never heard, from what a dataplane remembers."""
+
+from dataclasses import replace
+
+from luftpause.core.model.ids import Instant, PeerId, ReplicaId
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.events import KnownRun, OpenTurn, PeerResynced, RunPhase, TurnArrived
+from luftpause.core.scheduling.reasons import PlacedBecause
+from luftpause.core.scheduling.state import Replica, Run, Turn
+from luftpause.core.scheduling.turns import end, leave_queue
+
+
+def resync(draft: Draft, event: PeerResynced, now: Instant) -> None:
+    """End the peer's turns that it did not name, take in those that it did, then its runs."""
+    named = frozenset(turn.turn for turn in event.turns)
+    _end_turns_of(draft, event.peer, named, now)
+    for turn in event.turns:
+        _adopt_turn(draft, event.peer, turn, now)
+    for run in event.runs:
+        _adopt_run(draft, run, now)
+
+
+def lose(draft: Draft, peer: PeerId, now: Instant) -> None:
+    """End all turns of a dataplane that stayed away."""
+    _end_turns_of(draft, peer, frozenset(), now)
+
+
+def _end_turns_of(draft: Draft, peer: PeerId, named: frozenset[str], now: Instant) -> None:
+    for turn in sorted(draft.open_by_peer.get(peer, ())):
+        if turn not in named:
+            end(draft, turn, now)
+
+
+def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> None:
+    if known.turn in draft.held:
+        # The peer has it in flight, so the place it was given got lost on the way to us, not to the peer.
+        leave_queue(draft, known.turn, now)
+    if known.turn in draft.signs:
+        draft.renew(known.turn, now)
+        return
+    arrival = TurnArrived(
+        turn=known.turn,
+        peer=peer,
+        run=known.run,
+        model=known.model,
+        kind=known.kind,
+        service_class=known.service_class,
+        caller=known.caller,
+        principal=known.principal,
+    )
+    in_run = known.kind is ReplicaKind.GENERATIVE
+    replica = _replica(draft, known.replica)
+    draft.track(known.turn, peer, now)
+    draft.charge(
+        Turn(
+            arrival=arrival,
+            replica=known.replica,
+            why=PlacedBecause.RESYNCED,
+            held_s=0.0,
+            seq=draft.take_seq(),
+            in_run=in_run,
+        )
+    )
+    if in_run:
+        run = draft.runs.get(known.run)
+        if run is None:
+            run = Run(
+                run=known.run,
+                principal=known.principal,
+                caller=known.caller,
+                service_class=known.service_class,
+                ended_at=now,
+            )
+        turns = (*run.turns, known.turn)
+        draft.set_run(replace(run, turns=turns, home=known.replica, home_epoch=replica.epoch))
+
+
+def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
+    """Take in a run at rest, unless what we know of it is newer. Time that it spent paused already counts."""
+    ended_at = Instant(now - max(0.0, known.age_s))
+    run = draft.runs.get(known.run)
+    if run is not None and (not run.at_rest or run.ended_at >= ended_at):
+        return
+    draft.set_run(
+        Run(
+            run=known.run,
+            principal=known.principal,
+            caller=known.caller,
+            service_class=known.service_class,
+            ended_at=ended_at,
+            parent=None if run is None else run.parent,
+            home=known.replica,
+            home_epoch=_replica(draft, known.replica).epoch,
+            paused=known.phase is RunPhase.PAUSED,
+        )
+    )
+
+
+def _replica(draft: Draft, replica: ReplicaId) -> Replica:
+    """Return the replica, noted but not declared if we never heard of it."""
+    known = draft.replicas.get(replica)
+    if known is None:
+        seq = draft.take_seq()
+        known = Replica(replica=replica, spec=None, declared=False, order=seq, epoch=seq)
+        draft.set_replica(known)
+    return known

@@ -1,0 +1,217 @@
+"""All that the scheduler knows, as values: replicas, runs, turns in flight, held turns, and the indices over them.
+
+Nothing here decides. `draft.py` is the only writer and keeps the indices in step; `invariants.py` proves that they
+equal a scan of the facts. `Map` is persistent: an older state stays valid while a newer one is made from it.
+"""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from immutables import Map
+
+from luftpause.core.model.ids import CallerId, Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.actions import Action
+from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.reasons import PlacedBecause
+from luftpause.core.scheduling.wheel import Wheel
+
+Service: TypeAlias = tuple[ReplicaKind, ModelName]
+"""What a replica offers and a turn asks for."""
+
+Pool: TypeAlias = ReplicaId | Service
+"""Where a held turn may go: its home replica and nowhere else, or any replica with that kind and model."""
+
+Payer: TypeAlias = tuple[PrincipalId, CallerId]
+"""A caller label below the principal who used it: two principals never share a caller."""
+
+Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
+"""Held turns of one pool that differ by arrival only: where the first fits not, none does."""
+
+Place: TypeAlias = tuple[float, int, TurnId]
+"""A held turn's place in its lane: instant of arrival, sequence number, turn."""
+
+EXPIRY_STEP_S_MIN = 0.001
+EXPIRY_STEP_S_MAX = 1.0
+"""Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The two timeouts, seconds.
+
+    Attributes:
+        turn_timeout_s: a turn without a sign of life for this long is over (its dataplane died, or nobody waits).
+        run_idle_expiry_s: a run is forgotten this long after its last turn ended; it may start again, without affinity.
+    """
+
+    turn_timeout_s: float = 600.0
+    run_idle_expiry_s: float = 1800.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """Something that takes turns: what was declared, what the last probe saw, what runs there.
+
+    Attributes:
+        spec: None while only a dataplane spoke of it and nobody has declared it.
+        declared: False once it was removed; it stays while turns are in flight there.
+        order: smaller was declared earlier; keeps its value when the declaration is replaced.
+        epoch: which of its lives this is. A run that was bound in an earlier one has lost its prefix.
+        seen_healthy: whether any probe ever found it healthy.
+        load: as last reported; None when the engine reports none.
+        in_flight: turns placed here that have not ended.
+        kept: interactive runs of this epoch that are paused here with no turn waiting: batch leaves them room.
+        placed: turns ever placed here.
+    """
+
+    replica: ReplicaId
+    spec: ReplicaSpec | None
+    declared: bool
+    order: int
+    epoch: int
+    engine: EngineKind = EngineKind.AUTO
+    healthy: bool = False
+    seen_healthy: bool = False
+    load: Load | None = None
+    in_flight: int = 0
+    kept: int = 0
+    placed: int = 0
+
+    def serves(self, service: Service) -> bool:
+        """Say whether it is declared to offer this kind and model."""
+        kind, model = service
+        return self.declared and self.spec is not None and self.spec.kind is kind and model in self.spec.models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """An agent's conversation, as far as scheduling cares.
+
+    Attributes:
+        service_class: of the turn that arrived last.
+        home: where its last turn ran; None before the first.
+        home_epoch: the epoch of its home that holds its prefix.
+        turns: its turns in flight, in order of placement.
+        held: its turns that wait here, in order of arrival.
+        paused: the turn that ended last asked for tools.
+        ended_at: when the last turn ended or left the queue.
+    """
+
+    run: RunId
+    principal: PrincipalId
+    caller: CallerId
+    service_class: ServiceClass
+    ended_at: Instant
+    parent: RunId | None = None
+    home: ReplicaId | None = None
+    home_epoch: int = 0
+    turns: tuple[TurnId, ...] = ()
+    held: tuple[TurnId, ...] = ()
+    paused: bool = False
+
+    @property
+    def phase(self) -> RunPhase:
+        """Generating if any turn is in flight, else what the turn that ended last left behind."""
+        if self.turns:
+            return RunPhase.GENERATING
+        return RunPhase.PAUSED if self.paused else RunPhase.IDLE
+
+    @property
+    def at_rest(self) -> bool:
+        """Nothing of it is in flight or held: only then does its idle time count."""
+        return not self.turns and not self.held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A turn in flight.
+
+    Attributes:
+        arrival: who asked for what.
+        seq: order of placement.
+        in_run: whether its end changes its run: not for single-pass turns, nor once the run has ended.
+    """
+
+    arrival: TurnArrived
+    replica: ReplicaId
+    why: PlacedBecause
+    held_s: float
+    seq: int
+    in_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTurn:
+    """A turn that waits here. `arrived_at` counts what it waited elsewhere before; `seq` breaks ties."""
+
+    arrival: TurnArrived
+    arrived_at: Instant
+    seq: int
+    pool: Pool
+
+    @property
+    def lane(self) -> Lane:
+        """Which lane of its pool it stands in."""
+        return self.arrival.service_class, self.arrival.principal, self.arrival.caller
+
+    @property
+    def place(self) -> Place:
+        """Where in the lane it stands."""
+        return self.arrived_at, self.seq, self.arrival.turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The scheduler's whole knowledge. Facts first, then the indices over them.
+
+    Attributes:
+        signs: when each open turn, held ones included, last gave a sign of life.
+        serving: declared replicas by what they offer, in order of declaration.
+        lanes: held turns by pool and lane, each lane in order of arrival.
+        open_by_peer: the open turns of each dataplane.
+        in_flight_by_principal: turns in flight.
+        in_flight_by_payer: turns in flight.
+        run_counts: runs by phase and class.
+        turn_deadlines: when to look at an open turn next; its sign of life may have moved its deadline since.
+        run_deadlines: when runs at rest expire.
+        next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
+    """
+
+    limits: Limits
+    replicas: Map[ReplicaId, Replica] = field(default_factory=Map)
+    runs: Map[RunId, Run] = field(default_factory=Map)
+    turns: Map[TurnId, Turn] = field(default_factory=Map)
+    held: Map[TurnId, HeldTurn] = field(default_factory=Map)
+    signs: Map[TurnId, Instant] = field(default_factory=Map)
+    serving: Map[Service, tuple[ReplicaId, ...]] = field(default_factory=Map)
+    lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = field(default_factory=Map)
+    open_by_peer: Map[PeerId, Map[TurnId, None]] = field(default_factory=Map)
+    in_flight_by_principal: Map[PrincipalId, int] = field(default_factory=Map)
+    in_flight_by_payer: Map[Payer, int] = field(default_factory=Map)
+    run_counts: Map[tuple[RunPhase, ServiceClass], int] = field(default_factory=Map)
+    turn_deadlines: Wheel[TurnId]
+    run_deadlines: Wheel[RunId]
+    next_seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What an event led to: the new state, and orders to perform in this sequence."""
+
+    state: State
+    actions: tuple[Action, ...]
+
+
+def empty_state(limits: Limits) -> State:
+    """Return the state of a scheduler that has just started."""
+    return State(
+        limits=limits,
+        turn_deadlines=Wheel(step_s=_expiry_step_s(limits.turn_timeout_s)),
+        run_deadlines=Wheel(step_s=_expiry_step_s(limits.run_idle_expiry_s)),
+    )
+
+
+def _expiry_step_s(timeout_s: float) -> float:
+    return min(EXPIRY_STEP_S_MAX, max(EXPIRY_STEP_S_MIN, timeout_s / 16))

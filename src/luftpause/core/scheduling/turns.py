@@ -1,0 +1,152 @@
+"""One turn's life: it arrives, is placed, held or refused, and ends; and what that does to its run.
+
+Knows the steps, not the rules: where a turn may go is in `affinity`, whether there is room in `admission`, which held
+turn is next in `fairness`.
+"""
+
+from dataclasses import replace
+
+from luftpause.core.model.ids import Instant, RunId, TurnId
+from luftpause.core.model.refusals import Refusal, RefusalReason
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.admission import why_held
+from luftpause.core.scheduling.affinity import bound_to, candidates, choose, pool_of
+from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.fairness import drain
+from luftpause.core.scheduling.placing import place
+from luftpause.core.scheduling.state import HeldTurn, Run, Turn
+
+_KIND_WORDS = {ReplicaKind.GENERATIVE: "Generative", ReplicaKind.SINGLE_PASS: "Single-pass"}
+
+
+def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
+    """Place, hold or refuse a turn that was offered; repeat the answer to one that is open already."""
+    if arrival.turn in draft.signs:
+        _answer_again(draft, arrival.turn, now)
+        return
+    if (arrival.kind, arrival.model) not in draft.serving:
+        draft.order(RefuseTurn(turn=arrival.turn, why=unknown_model(arrival)))
+        return
+    run = _run_of(draft, arrival, now)
+    pool = pool_of(draft.replicas, run, arrival)
+    home = None if run is None else bound_to(draft.replicas, run)
+    among = candidates(draft.replicas, draft.serving, pool)
+    chosen = choose(among, arrival.service_class, None if home is None else home.replica)
+    draft.track(arrival.turn, arrival.peer, now)
+    if chosen is not None:
+        place(draft, arrival, run, chosen, held_s=max(0.0, arrival.age_s))
+        return
+    held = HeldTurn(arrival=arrival, arrived_at=Instant(now - max(0.0, arrival.age_s)), seq=draft.take_seq(), pool=pool)
+    draft.enqueue(held)
+    if run is not None:
+        draft.set_run(replace(run, held=(*run.held, arrival.turn)))
+    draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
+
+
+def unknown_model(arrival: TurnArrived) -> Refusal:
+    """Return the refusal of a turn whose model no declared replica of its kind serves."""
+    return Refusal(
+        reason=RefusalReason.UNKNOWN_MODEL,
+        message=f"no {_KIND_WORDS[arrival.kind]} replica serves model '{arrival.model}'",
+    )
+
+
+def end(draft: Draft, turn: TurnId, now: Instant, *, paused: bool = False, answered: bool = False) -> None:
+    """End an open turn, in flight or held; an unknown one changes nothing.
+
+    Args:
+        draft: what to change.
+        turn: the turn that is over.
+        now: the present.
+        paused: whether it leaves its run paused on a tool rather than idle.
+        answered: whether its engine answered it whole, so that its replica holds the run's prefix for certain.
+    """
+    in_flight = draft.turns.get(turn)
+    if in_flight is not None:
+        _end_in_flight(draft, in_flight, now, paused=paused, answered=answered)
+    elif turn in draft.held:
+        leave_queue(draft, turn, now)
+
+
+def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
+    """Take a held turn out of the queue; its run keeps its phase."""
+    held = draft.dequeue(turn)
+    draft.untrack(turn, held.arrival.peer)
+    run = draft.runs.get(held.arrival.run)
+    if run is not None and turn in run.held:
+        draft.set_run(replace(run, held=tuple(other for other in run.held if other != turn), ended_at=now))
+    return held
+
+
+def end_run(draft: Draft, run_id: RunId, now: Instant, *, why: str) -> None:
+    """Forget a run. Its held turns are refused; those in flight stay charged to their replica until they end."""
+    run = draft.runs.get(run_id)
+    if run is None:
+        return
+    for turn in run.held:
+        leave_queue(draft, turn, now)
+        refusal = Refusal(reason=RefusalReason.RUN_ENDED, message=f"run '{run_id}' was ended while its turn was held")
+        draft.order(RefuseTurn(turn=turn, why=refusal))
+    draft.drop_run(draft.runs[run_id])
+    draft.order(ForgetRun(run=run_id, why=why))
+
+
+def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
+    draft.renew(turn, now)
+    in_flight = draft.turns.get(turn)
+    if in_flight is not None:
+        draft.order(
+            PlaceTurn(
+                turn=turn,
+                run=in_flight.arrival.run,
+                replica=in_flight.replica,
+                why=in_flight.why,
+                held_s=in_flight.held_s,
+            )
+        )
+        return
+    held = draft.held[turn]
+    among = candidates(draft.replicas, draft.serving, held.pool)
+    draft.order(HoldTurn(turn=turn, why=why_held(held.pool, among, held.arrival)))
+
+
+def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
+    """Return the run as this arrival makes it, None for a single-pass turn. A new run is not stored yet."""
+    if arrival.kind is not ReplicaKind.GENERATIVE:
+        return None
+    known = draft.runs.get(arrival.run)
+    if known is None:
+        return Run(
+            run=arrival.run,
+            principal=arrival.principal,
+            caller=arrival.caller,
+            service_class=arrival.service_class,
+            ended_at=now,
+            parent=arrival.parent,
+        )
+    parent = known.parent if arrival.parent is None else arrival.parent
+    run = replace(known, caller=arrival.caller, service_class=arrival.service_class, parent=parent)
+    if run.service_class is not known.service_class:
+        # A run that turned to batch needs no room kept any more; those who waited for that room come first.
+        draft.set_run(run)
+        drain(draft, now)
+        run = draft.runs[arrival.run]
+    return run
+
+
+def _end_in_flight(draft: Draft, turn: Turn, now: Instant, *, paused: bool, answered: bool) -> None:
+    arrival = turn.arrival
+    draft.discharge(turn)
+    draft.untrack(arrival.turn, arrival.peer)
+    run = draft.runs.get(arrival.run) if turn.in_run else None
+    if run is None:
+        return
+    turns = tuple(other for other in run.turns if other != arrival.turn)
+    run = replace(run, turns=turns, paused=paused, ended_at=now)
+    replica = draft.replicas.get(turn.replica)
+    if answered and not turns and replica is not None and replica.declared:
+        # It answered, so it lives and holds the prefix, whatever a probe said meanwhile.
+        run = replace(run, home=turn.replica, home_epoch=replica.epoch)
+    draft.set_run(run)

@@ -1,0 +1,158 @@
+"""The state as people and programs see it: plain values, counts and sentences, no ids of runs or turns.
+
+Reads indices and heads of lanes only, so that looking costs the same however many turns are held.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from luftpause.core.model.ids import CallerId, Instant, ModelName, PrincipalId, ReplicaId
+from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.admission import capacity, why_held
+from luftpause.core.scheduling.affinity import candidates
+from luftpause.core.scheduling.events import RunPhase
+from luftpause.core.scheduling.fairness import fair_rank
+from luftpause.core.scheduling.reasons import BehindCaller, HoldReason
+from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, State
+
+
+class ReplicaPhase(Enum):
+    """What a replica is up to, in one word."""
+
+    STARTING = "starting"
+    """Declared, and no probe has found it healthy yet."""
+    READY = "ready"
+    FULL = "full"
+    """Its engine queues, and as many turns are in flight as it runs."""
+    DOWN = "down"
+    """It was healthy once and is not now."""
+    LEAVING = "leaving"
+    """Removed, with turns still in flight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaView:
+    """One replica. `capacity` is None while its turns are not capped; `kept` is the room that batch leaves free."""
+
+    name: ReplicaId
+    kind: ReplicaKind
+    models: tuple[ModelName, ...]
+    engine: EngineKind
+    phase: ReplicaPhase
+    healthy: bool
+    in_flight: int
+    capacity: int | None
+    kept: int
+    placed: int
+    load: Load | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldView:
+    """The held turns of one caller and class. `oldest_s`: how long the first of them waits, seconds."""
+
+    service_class: ServiceClass
+    caller: CallerId
+    count: int
+    oldest_s: float
+    reason: HoldReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsView:
+    """How many runs of a class are in a phase."""
+
+    phase: RunPhase
+    service_class: ServiceClass
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateView:
+    """Everything. Held turns stand in the order in which they would go out."""
+
+    replicas: tuple[ReplicaView, ...]
+    held: tuple[HeldView, ...]
+    runs: tuple[RunsView, ...]
+
+
+def view(state: State, now: Instant) -> StateView:
+    """Return what to show."""
+    replicas = sorted(state.replicas.values(), key=lambda replica: replica.order)
+    return StateView(
+        replicas=tuple(_view_replica(replica) for replica in replicas if replica.spec is not None),
+        held=_view_held(state, now),
+        runs=tuple(
+            RunsView(phase=phase, service_class=service_class, count=count)
+            for phase in RunPhase
+            for service_class in ServiceClass
+            if (count := state.run_counts.get((phase, service_class), 0))
+        ),
+    )
+
+
+def held_by_class(state: State) -> dict[ServiceClass, int]:
+    """Return how many turns of each class are held, zero included."""
+    counts = dict.fromkeys(ServiceClass, 0)
+    for lanes in state.lanes.values():
+        for (service_class, _, _), places in lanes.items():
+            counts[service_class] += len(places)
+    return counts
+
+
+def _view_replica(replica: Replica) -> ReplicaView:
+    spec = replica.spec
+    assert spec is not None, "only declared replicas are shown"
+    return ReplicaView(
+        name=replica.replica,
+        kind=spec.kind,
+        models=spec.models,
+        engine=replica.engine,
+        phase=_phase(replica),
+        healthy=replica.healthy,
+        in_flight=replica.in_flight,
+        capacity=capacity(replica),
+        kept=replica.kept,
+        placed=replica.placed,
+        load=replica.load,
+    )
+
+
+def _phase(replica: Replica) -> ReplicaPhase:
+    if not replica.declared:
+        return ReplicaPhase.LEAVING
+    if not replica.healthy:
+        return ReplicaPhase.DOWN if replica.seen_healthy else ReplicaPhase.STARTING
+    limit = capacity(replica)
+    return ReplicaPhase.READY if limit is None or replica.in_flight < limit else ReplicaPhase.FULL
+
+
+def _view_held(state: State, now: Instant) -> tuple[HeldView, ...]:
+    """Merge the lanes of a caller and class over all pools; the lane that goes first gives the reason."""
+    heads = sorted(
+        (fair_rank(state, lane, places[0]), pool, len(places))
+        for pool, lanes in state.lanes.items()
+        for lane, places in lanes.items()
+    )
+    ahead: dict[tuple[Pool, ServiceClass], HeldTurn] = {}
+    rows: dict[tuple[ServiceClass, PrincipalId, CallerId], HeldView] = {}
+    for (_, _, _, (arrived_at, _, turn)), pool, count in heads:
+        head = state.held[turn]
+        first = ahead.setdefault((pool, head.arrival.service_class), head)
+        row = rows.get(head.lane)
+        rows[head.lane] = HeldView(
+            service_class=head.arrival.service_class,
+            caller=head.arrival.caller,
+            count=count + (row.count if row else 0),
+            oldest_s=max(now - arrived_at, row.oldest_s if row else 0.0),
+            reason=row.reason if row else _reason(state, head, first),
+        )
+    return tuple(rows.values())
+
+
+def _reason(state: State, head: HeldTurn, first: HeldTurn) -> HoldReason:
+    """Name what the first in line waits for; those behind it wait for the one in front."""
+    if first is not head:
+        return BehindCaller(caller=first.arrival.caller)
+    return why_held(head.pool, candidates(state.replicas, state.serving, head.pool), head.arrival)

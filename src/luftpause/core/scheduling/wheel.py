@@ -1,0 +1,89 @@
+"""Deadlines of many things, in buckets of equal width, without a scan over the things.
+
+A deadline is rounded up to the end of its bucket, so everything due in one bucket shares one wake-up. Moving a
+deadline later costs nothing: whoever takes a bucket out puts back what is not due yet. Knows no clock.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+from immutables import Map
+
+from luftpause.core.model.ids import Instant
+
+Key = TypeVar("Key", bound=str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel(Generic[Key]):
+    """A persistent set of keys, each with a deadline.
+
+    Attributes:
+        step_s: width of a bucket, seconds.
+        buckets: the keys of each bucket; bucket `n` is due at `n * step_s`.
+        bucket_of: the inverse of `buckets`.
+        first: no bucket comes before this one. It may be empty by now: then the wake-up finds nothing to do.
+    """
+
+    step_s: float
+    buckets: Map[int, Map[Key, None]] = field(default_factory=Map)
+    bucket_of: Map[Key, int] = field(default_factory=Map)
+    first: int | None = None
+
+    def bucket(self, deadline: float) -> int:
+        """Return the bucket that a deadline belongs to."""
+        return math.ceil(deadline / self.step_s)
+
+    def is_due(self, deadline: float, now: Instant) -> bool:
+        """Say whether a key with this deadline would be taken out now."""
+        return self.bucket(deadline) * self.step_s <= now
+
+    def put(self, key: Key, deadline: float) -> "Wheel[Key]":
+        """Add a key, or move it when it is there already."""
+        bucket = self.bucket(deadline)
+        old = self.bucket_of.get(key)
+        if old == bucket:
+            return self
+        buckets = self.buckets if old is None else _without(self.buckets, old, key)
+        return replace(
+            self,
+            buckets=buckets.set(bucket, buckets.get(bucket, Map[Key, None]()).set(key, None)),
+            bucket_of=self.bucket_of.set(key, bucket),
+            first=bucket if self.first is None else min(self.first, bucket),
+        )
+
+    def drop(self, key: Key) -> "Wheel[Key]":
+        """Take a key out; an unknown one changes nothing."""
+        bucket = self.bucket_of.get(key)
+        if bucket is None:
+            return self
+        bucket_of = self.bucket_of.delete(key)
+        return replace(
+            self,
+            buckets=_without(self.buckets, bucket, key),
+            bucket_of=bucket_of,
+            first=self.first if bucket_of else None,
+        )
+
+    def next_at(self) -> Instant | None:
+        """Return when to look next, seconds; None when the wheel is empty. Never too late, at times too early."""
+        return None if self.first is None else Instant(self.first * self.step_s)
+
+    def take_due(self, now: Instant) -> tuple[tuple[Key, ...], "Wheel[Key]"]:
+        """Take every key out whose bucket is due. Returns them in order of bucket and name, and the rest."""
+        if self.first is None or self.first * self.step_s > now:
+            return (), self
+        due = sorted(bucket for bucket in self.buckets if bucket * self.step_s <= now)
+        taken = tuple(key for bucket in due for key in sorted(self.buckets[bucket]))
+        buckets, bucket_of = self.buckets, self.bucket_of
+        for bucket in due:
+            buckets = buckets.delete(bucket)
+        for key in taken:
+            bucket_of = bucket_of.delete(key)
+        return taken, replace(self, buckets=buckets, bucket_of=bucket_of, first=min(buckets, default=None))
+
+
+def _without(buckets: Map[int, Map[Key, None]], bucket: int, key: Key) -> Map[int, Map[Key, None]]:
+    keys = buckets[bucket].delete(key)
+    return buckets.set(bucket, keys) if keys else buckets.delete(bucket)

@@ -1,0 +1,62 @@
+"""Where the runs' events are kept, so that nothing that was acknowledged is forgotten.
+
+The unit that one runtime owns is the tree; sequence numbers are per run and there is no order across runs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from luftpause.core.model.ids import RunId
+from luftpause.core.runs.events import Event
+from luftpause.core.runs.replay import History
+
+
+class JournalFailedError(Exception):
+    """The journal cannot keep anything any more (disk full, I/O error): nothing further is acknowledged."""
+
+
+class StaleAppendError(Exception):
+    """Somebody else wrote in between, or owns the tree now: whoever tried must stop working on that run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """All that a journal holds.
+
+    Attributes:
+        epoch: under which this runtime now owns it; every append carries it.
+        histories: one per run, in the order of their first records.
+        last_seq: of each history, the sequence number of its last record.
+    """
+
+    epoch: int
+    histories: tuple[History, ...]
+    last_seq: dict[RunId, int]
+
+
+class Journal(Protocol):
+    """An append-only store of events."""
+
+    async def load(self) -> Loaded:
+        """Read everything. Once, before the first append.
+
+        Raises:
+            JournalFailedError: it cannot be read, or a newer version wrote it.
+        """
+        ...
+
+    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, records: Sequence[Event]) -> int:
+        """Keep events of one run and return the sequence number of the last one, once they are durable.
+
+        `expected_seq` is the run's last sequence number as the caller knows it, 0 for a new run.
+
+        Raises:
+            JournalFailedError: they may or may not be kept; treat them as not kept.
+            StaleAppendError: `expected_seq` or `epoch` is out of date; nothing was written.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go of the store."""
+        ...

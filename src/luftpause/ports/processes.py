@@ -1,0 +1,91 @@
+"""How the launcher starts, watches and ends processes, and how it learns to start an engine of this machine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from luftpause.core.processes.actions import StopSignal
+
+
+class CouldNotStartError(Exception):
+    """No process came to be: the program is missing, may not be run, or its port is taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One process to start. No shell reads any of it.
+
+    Attributes:
+        name: what its log is called; unique among the processes that run.
+        port: where it will listen on 127.0.0.1; it is refused when somebody else listens there. 0: do not look.
+        env: variables added to the few that every child gets.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    port: int = 0
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessEnd:
+    """How a process ended: `code` is negative for a signal; `tail` is the end of what it wrote, oldest line first."""
+
+    code: int
+    tail: tuple[str, ...]
+
+
+class RunningProcess(Protocol):
+    """A process that was started, with the group of all its children."""
+
+    @property
+    def pid(self) -> int:
+        """Its id, and that of its group."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process itself has not ended yet."""
+        ...
+
+    def tail(self) -> tuple[str, ...]:
+        """Return the last lines that it wrote so far, oldest first."""
+        ...
+
+    def signal(self, signal: StopSignal) -> None:
+        """Signal the whole group. Nothing happens when all of it is gone."""
+        ...
+
+    async def ended(self) -> ProcessEnd:
+        """Return once the process has ended, and with it every child that it left behind."""
+        ...
+
+
+class ProcessHost(Protocol):
+    """The machine that processes run on."""
+
+    def free_port(self) -> int:
+        """Return a port on 127.0.0.1 that nobody listens on now."""
+        ...
+
+    def start(self, launch: Launch) -> RunningProcess:
+        """Start a process in a group of its own, without waiting for anything.
+
+        Raises:
+            CouldNotStartError: there is no such process; the message says why.
+        """
+        ...
+
+
+class LocalEngine(Protocol):
+    """An engine program that this machine has."""
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """Variables that it needs."""
+        ...
+
+    def command(self, *, model: Path, port: str, alias: str, args: Sequence[str]) -> tuple[str, ...]:
+        """Return program and arguments. `port` may be a placeholder; `args` come last."""
+        ...

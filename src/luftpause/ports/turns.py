@@ -1,0 +1,54 @@
+"""How the runtime takes a model turn: through the LLM door, like any other agent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from luftpause.core.model.ids import CallerId, ModelName, RunId
+from luftpause.core.model.turns import ServiceClass, Usage
+from luftpause.core.runs.messages import AssistantMessage, Message
+from luftpause.ports.tools import ToolSpec
+
+
+class TurnFailedError(Exception):
+    """The turn cannot be had, whatever was tried. Its text is for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """One turn. `max_tokens` 0 leaves the reply's length to the engine; no `tools` means it must answer."""
+
+    run: RunId
+    parent: RunId | None
+    caller: CallerId
+    service_class: ServiceClass
+    model: ModelName
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+    max_tokens: int = 0
+    parallel_tool_calls: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnReply:
+    """The whole reply. `finish` is empty and `usage` None where the engine gave none."""
+
+    message: AssistantMessage
+    finish: str = ""
+    usage: Usage | None = None
+
+
+class Turns(Protocol):
+    """Takes turns."""
+
+    async def take(self, request: TurnRequest) -> TurnReply:
+        """Take a turn, however long it is held. Cancelling closes the connection at once.
+
+        Raises:
+            TurnFailedError: refused for good, or still failing after several tries.
+        """
+        ...
+
+    async def end_run(self, run: RunId) -> None:
+        """Say that no further turn of the run will come. Failing is logged, never raised."""
+        ...

@@ -1,0 +1,182 @@
+"""The LLM door as a plain ASGI application.
+
+It routes, answers the small routes itself and gives chats to `chat`. It knows the scheduler and the engines only by
+their ports, and nothing of sockets, tokens or hosts: its server and `DoorGuard` do.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from luftpause.core.dialects.failures import Failure, FailureCode
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PeerId, RunId
+from luftpause.ports.asgi import Receive, Scope, Send
+from luftpause.ports.engines import Engines
+from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
+from luftpause.services.dataplane.answers import cut, send_body, send_failure, send_nothing
+from luftpause.services.dataplane.chat import serve_chat
+from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, run_to_echo
+from luftpause.services.dataplane.metrics import DataplaneMetrics
+from luftpause.services.dataplane.open_turns import OpenTurns
+from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.services.dataplane.turn_course import AsgiCall, Surroundings
+
+CHAT: Final = "/v1/chat/completions"
+RUNS: Final = "/v1/runs/"
+_HEALTHY: Final = b'{"status":"ok"}'
+_HELLO: Final = b'{"service":"luftpause dataplane"}'
+PATH_SHOWN_MAX: Final = 200
+_SCHEDULER_AWAY: Final = Failure(
+    code=FailureCode.SCHEDULER_AWAY, message="the scheduler is out of reach, try again in a moment"
+)
+_LOGGER: Final = logging.getLogger("luftpause.dataplane")
+
+Answer = Callable[[Send, RunId], Awaitable[None]]
+
+
+class Dataplane:
+    """The LLM door.
+
+    Args:
+        link: the scheduler.
+        engines: how turns reach their engines.
+        settings: limits and periods.
+        peer: this instance's name in turn ids; None mints one.
+    """
+
+    def __init__(
+        self,
+        link: SchedulerLink,
+        engines: Engines,
+        settings: DataplaneSettings,
+        *,
+        peer: PeerId | None = None,
+    ) -> None:
+        self._link = link
+        self._settings = settings
+        self._turns = OpenTurns(link, peer=peer or PeerId(f"dp_{secrets.token_urlsafe(9)}"))
+        self._metrics = DataplaneMetrics(lambda: len(self._turns))
+        self._around = Surroundings(link=link, engines=engines, turns=self._turns, metrics=self._metrics)
+        self._renewal: asyncio.Task[None] | None = None
+        self._answers: dict[str, Answer] = {
+            "/": self._hello,
+            "/api/hello": self._hello,
+            "/health": self._health,
+            "/metrics": self._show_metrics,
+            "/v1/models": self._models,
+        }
+
+    @property
+    def peer(self) -> PeerId:
+        """This instance's name."""
+        return self._turns.peer
+
+    @property
+    def open_turns(self) -> OpenTurns:
+        """The turns that are held or run now."""
+        return self._turns
+
+    async def start(self) -> None:
+        """Begin to renew open turns."""
+        self._renewal = asyncio.create_task(self._turns.renew(self._settings.renew_period_s))
+
+    async def close(self) -> None:
+        """Stop renewing. Close the server first: it lets open turns end."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.gather(self._renewal, return_exceptions=True)
+            self._renewal = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope; only HTTP is spoken."""
+        if scope["type"] != "http":
+            raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
+        headers = dict(scope["headers"])
+        try:
+            if scope["path"] == CHAT and scope["method"] == "POST":
+                call = AsgiCall(scope=scope, receive=receive, send=send)
+                await serve_chat(self._around, self._settings, call, headers)
+            else:
+                await self._route(scope, headers, send)
+        except Exception:
+            _LOGGER.exception("request_failed", extra={"path": scope["path"][:200]})
+            await self._break_off(scope, headers, send)
+
+    async def _break_off(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
+        """Tell the client of a fault of ours, or cut the answer when it has begun."""
+        failure = Failure(code=FailureCode.INTERNAL, message="the dataplane failed, see its log")
+        try:
+            await send_failure(send, run_to_echo(headers), failure)
+        except RuntimeError:  # by ASGI's rules: an answer begins once
+            cut(scope)
+
+    async def _route(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
+        """Answer everything but chats."""
+        path, method = scope["path"], scope["method"]
+        run = run_to_echo(headers)
+        answer = self._answers.get(path)
+        if answer is not None and method in ("GET", "HEAD"):
+            await answer(send, run)
+        elif path.startswith(RUNS) and method == "DELETE":
+            await self._end_run(send, run, path.removeprefix(RUNS))
+        else:
+            allowed = b"GET, HEAD" if answer is not None else b"POST" if path == CHAT else b"DELETE"
+            known = answer is not None or path == CHAT or path.startswith(RUNS)
+            await _refuse_route(send, run, path, method, allowed if known else b"")
+
+    async def _hello(self, send: Send, run: RunId) -> None:
+        await send_body(send, run, _HELLO)
+
+    async def _health(self, send: Send, run: RunId) -> None:
+        await send_body(send, run, _HEALTHY)
+
+    async def _show_metrics(self, send: Send, run: RunId) -> None:
+        await send_body(send, run, self._metrics.render(), content_type=self._metrics.content_type)
+
+    async def _models(self, send: Send, run: RunId) -> None:
+        try:
+            async with asyncio.timeout(self._settings.link_timeout_s):
+                models = await self._link.models()
+        except TimeoutError:
+            await send_failure(send, run, _SCHEDULER_AWAY)
+            return
+        except (LinkRefusedError, LinkFaultError) as error:
+            await send_failure(send, run, Failure(code=FailureCode.SCHEDULER_FAULT, message=str(error)))
+            return
+        data = [{"id": model, "object": "model", "created": 0, "owned_by": "luftpause"} for model in models]
+        await send_body(send, run, msgspec.json.encode({"object": "list", "data": data}))
+
+    async def _end_run(self, send: Send, run: RunId, named: str) -> None:
+        failure = Failure(code=FailureCode.UNKNOWN_RUN, message=f"there is no run {named[:RUN_ID_MAX]!r}")
+        if not is_run_id(named):
+            await send_failure(send, run, failure)
+            return
+        run = RunId(named)
+        try:
+            async with asyncio.timeout(self._settings.link_timeout_s):
+                ended = await self._link.end_run(ANONYMOUS_PRINCIPAL, run)
+        except TimeoutError:
+            await send_failure(send, run, _SCHEDULER_AWAY)
+            return
+        except (LinkRefusedError, LinkFaultError) as error:
+            await send_failure(send, run, Failure(code=FailureCode.SCHEDULER_FAULT, message=str(error)))
+            return
+        if ended:
+            await send_nothing(send, run)
+        else:
+            await send_failure(send, run, failure)
+
+
+async def _refuse_route(send: Send, run: RunId, path: str, method: str, allowed: bytes) -> None:
+    """Answer 405 where the path is known, else 404."""
+    shown = path[:PATH_SHOWN_MAX]
+    if allowed:
+        message = f"{method} is not allowed on {shown!r}, only {allowed.decode()}"
+        failure = Failure(code=FailureCode.METHOD_NOT_ALLOWED, message=message)
+        await send_failure(send, run, failure, more=((b"allow", allowed),))
+        return
+    await send_failure(send, run, Failure(code=FailureCode.NOT_FOUND, message=f"there is no route {shown!r} here"))

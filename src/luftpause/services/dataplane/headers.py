@@ -1,0 +1,135 @@
+"""Which headers mean something to us, which go on to an engine, and which come back.
+
+Nothing here knows a turn. Hop-by-hop headers end at each side; credentials and our own headers never go upstream.
+"""
+
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from luftpause.core.model.ids import ANONYMOUS_CALLER, CALLER_BYTES_MAX, CallerId, RunId
+from luftpause.core.model.turns import ServiceClass
+from luftpause.ports.engines import Header
+
+RUN_HEADER: Final = b"x-luftpause-run-id"
+CLASS_HEADER: Final = b"x-luftpause-class"
+CALLER_HEADER: Final = b"x-luftpause-caller"
+PARENT_HEADER: Final = b"x-luftpause-parent"
+
+_CLASSES: Final = {b"interactive": ServiceClass.INTERACTIVE, b"batch": ServiceClass.BATCH}
+RUN_ID_MAX: Final = 128
+_RUN_ID: Final = re.compile(rb"[ -~]{1,%d}" % RUN_ID_MAX)
+_HOP_BY_HOP: Final = frozenset(
+    (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
+)
+_NOT_UPSTREAM: Final = _HOP_BY_HOP | {
+    b"accept-encoding",
+    b"authorization",
+    b"content-length",
+    b"cookie",
+    b"expect",
+    b"host",
+    b"x-api-key",
+    b"x-goog-api-key",
+}
+_NOT_UPSTREAM_PREFIXES: Final = (b"proxy-", b"x-luftpause-")
+_NOT_DOWNSTREAM: Final = _HOP_BY_HOP | {b"proxy-authenticate", RUN_HEADER}
+_CONNECTION_PLAIN: Final = (b"keep-alive", b"close")
+
+
+class BadHeaderError(Exception):
+    """A header of ours holds what it must not. The message is for the client."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a request's own headers say about its turn. `run` and `parent` are None when they do not say."""
+
+    run: RunId | None
+    parent: RunId | None
+    service_class: ServiceClass
+    caller: CallerId
+
+
+def standing_of(headers: dict[bytes, bytes]) -> Standing:
+    """Read the headers of ours.
+
+    Raises:
+        BadHeaderError: a run id that is not 1 to 128 printable ASCII characters, or an unknown class.
+    """
+    service_class = _CLASSES.get(headers.get(CLASS_HEADER, b"interactive"))
+    if service_class is None:
+        shown = headers[CLASS_HEADER].decode("ascii", "backslashreplace")[:100]
+        raise BadHeaderError(f"x-luftpause-class is {shown!r}: it must be 'interactive' or 'batch'")
+    return Standing(
+        run=_run_id(headers, RUN_HEADER),
+        parent=_run_id(headers, PARENT_HEADER),
+        service_class=service_class,
+        caller=_caller(headers.get(CALLER_HEADER, b"")),
+    )
+
+
+def is_run_id(text: str) -> bool:
+    """Return whether a text may be a run's id."""
+    return text.isascii() and _RUN_ID.fullmatch(text.encode("ascii")) is not None
+
+
+def run_to_echo(headers: dict[bytes, bytes]) -> RunId:
+    """Return the run id for an answer given before the scheduler was asked: the client's if valid, else a new one."""
+    value = headers.get(RUN_HEADER, b"")
+    if _RUN_ID.fullmatch(value):
+        return RunId(value.decode("ascii"))
+    return RunId("run_" + secrets.token_urlsafe(16))
+
+
+def refusal_headers(headers: Iterable[Header]) -> Sequence[Header]:
+    """Return the run header for refusals that the door makes before the dataplane is reached."""
+    return ((RUN_HEADER, run_to_echo(dict(headers)).encode("ascii")),)
+
+
+def for_engine(headers: Iterable[Header]) -> list[Header]:
+    """Return the client's headers that go on to the engine."""
+    kept: list[Header] = []
+    for header in headers:
+        name = header[0]
+        if name not in _NOT_UPSTREAM:
+            if not name.startswith(_NOT_UPSTREAM_PREFIXES):
+                kept.append(header)
+        elif name == b"connection" and header[1].lower() not in _CONNECTION_PLAIN:
+            return for_engine(_without_named(headers, header[1]))
+    return kept
+
+
+def for_client(headers: Iterable[Header], run: RunId) -> list[Header]:
+    """Return the engine's headers that go on to the client, and the run's."""
+    kept: list[Header] = [(RUN_HEADER, run.encode("ascii"))]
+    for header in headers:
+        if header[0] not in _NOT_DOWNSTREAM:
+            kept.append(header)
+        elif header[0] == b"connection" and header[1].lower() not in _CONNECTION_PLAIN:
+            return for_client(_without_named(headers, header[1]), run)
+    return kept
+
+
+def _without_named(headers: Iterable[Header], connection: bytes) -> list[Header]:
+    """Return the headers less those that a connection header names, and less it."""
+    named = {name.strip().lower() for name in connection.split(b",")} - {b"content-length", b"content-type"}
+    return [header for header in headers if header[0] not in named and header != (b"connection", connection)]
+
+
+def _run_id(headers: dict[bytes, bytes], name: bytes) -> RunId | None:
+    value = headers.get(name)
+    if value is None:
+        return None
+    if not _RUN_ID.fullmatch(value):
+        raise BadHeaderError(f"{name.decode()} must be 1 to 128 printable ASCII characters")
+    return RunId(value.decode("ascii"))
+
+
+def _caller(value: bytes) -> CallerId:
+    """Return the caller, cut without splitting a character; bytes that are no UTF-8 are left out."""
+    if not value:
+        return ANONYMOUS_CALLER
+    return CallerId(value[:CALLER_BYTES_MAX].decode("utf-8", "ignore")) or ANONYMOUS_CALLER

@@ -1,0 +1,55 @@
+"""Counters of one runtime, in the Prometheus text format. Labels never hold anything that a client chose."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+
+from luftpause.core.runs.events import (
+    Event,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunSpawned,
+    ToolCallRejected,
+    ToolReturned,
+    TurnTaken,
+)
+
+
+class RuntimeMetrics:
+    """Counts what happens; in a registry of its own, so that several runtimes fit into one process."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._running = Gauge("luftpause_runtime_running_runs", "Runs that are not over", registry=self._registry)
+        self._journal_failed = Gauge(
+            "luftpause_runtime_journal_failed", "1 once the journal keeps nothing any more", registry=self._registry
+        )
+        self._spawned = Counter("luftpause_runtime_runs_spawned", "Runs begun", registry=self._registry)
+        self._ended = Counter("luftpause_runtime_runs_ended", "Runs over", ["how"], registry=self._registry)
+        self._turns = Counter("luftpause_runtime_turns", "Turns taken", registry=self._registry)
+        self._tokens = Counter("luftpause_runtime_tokens", "Tokens of turns", ["kind"], registry=self._registry)
+        self._calls = Counter("luftpause_runtime_tool_calls", "Tool calls settled", ["how"], registry=self._registry)
+
+    def count(self, event: Event) -> None:
+        """Count one durable event."""
+        match event:
+            case RunSpawned():
+                self._spawned.inc()
+            case TurnTaken():
+                self._turns.inc()
+                if event.usage is not None:
+                    self._tokens.labels("prompt").inc(event.usage.prompt_tokens)
+                    self._tokens.labels("completion").inc(event.usage.completion_tokens)
+            case ToolCallRejected():
+                self._calls.labels("rejected").inc()
+            case ToolReturned():
+                self._calls.labels("failed" if event.failed else "answered").inc()
+            case RunFinished() | RunFailed() | RunCancelled():
+                self._ended.labels(type(event).__name__.removeprefix("Run").lower()).inc()
+            case _:
+                return
+
+    def show(self, *, running: int, journal_failed: bool) -> bytes:
+        """Return the page, with how things stand right now."""
+        self._running.set(running)
+        self._journal_failed.set(int(journal_failed))
+        return generate_latest(self._registry)

@@ -1,0 +1,39 @@
+"""Waiting for the ends of runs: any number of waiters, none of which owns a run."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from luftpause.core.model.ids import RunId
+
+
+class Waits:
+    """Who waits for which run to end."""
+
+    def __init__(self) -> None:
+        self._bells: dict[RunId, set[asyncio.Event]] = {}
+
+    def ring(self, run: RunId) -> None:
+        """Wake everybody who waits for this run."""
+        for bell in self._bells.get(run, ()):
+            bell.set()
+
+    async def until(self, runs: Sequence[RunId], satisfied: Callable[[], bool], timeout_s: float) -> bool:
+        """Return True once `satisfied`, looked at whenever one of the runs ended; False when the time is up."""
+        bell = asyncio.Event()
+        for run in runs:
+            self._bells.setdefault(run, set()).add(bell)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not satisfied():
+                    bell.clear()
+                    await bell.wait()
+            return True
+        except TimeoutError:
+            return satisfied()
+        finally:
+            for run in runs:
+                bells = self._bells.get(run)
+                if bells is not None:
+                    bells.discard(bell)
+                    if not bells:
+                        del self._bells[run]

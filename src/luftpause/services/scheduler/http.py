@@ -1,0 +1,156 @@
+"""The scheduler's HTTP door: its status for programs, its metrics, its health.
+
+Knows how the state is shown as JSON, and nothing of how it comes about.
+"""
+
+import hmac
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from luftpause import __version__
+from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
+from luftpause.core.scheduling.reasons import explain
+from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, view
+from luftpause.services.scheduler.service import SchedulerService
+
+OPEN_PATH: Final = "/health"
+METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+Json = dict[str, object]
+
+
+class SchedulerHttp:
+    """`GET /status`, `/health` and `/metrics`.
+
+    Args:
+        service: whose state is shown.
+        token: what every request but `/health` must present; empty asks for none.
+    """
+
+    def __init__(self, service: SchedulerService, *, token: str = "") -> None:
+        self._service = service
+        self._token = token
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes, without any check of who asks."""
+        return [
+            Route("/status", self._get_status, methods=["GET"]),
+            Route("/health", _get_health, methods=["GET"]),
+            Route("/metrics", self._get_metrics, methods=["GET"]),
+        ]
+
+    def app(self, more_routes: Sequence[BaseRoute] = ()) -> Starlette:
+        """Return the application: our routes and others beside them, all behind the token."""
+        middleware = [Middleware(_TokenCheck, token=self._token.encode())] if self._token else []
+        return Starlette(
+            routes=[*self.routes(), *more_routes],
+            middleware=middleware,
+            exception_handlers={404: _not_found, 405: _method_not_allowed},
+        )
+
+    async def _get_status(self, _: Request) -> Response:
+        return _json(status_body(self._service))
+
+    async def _get_metrics(self, _: Request) -> Response:
+        return Response(self._service.metrics.render(), headers={"content-type": METRICS_TYPE})
+
+
+def status_body(service: SchedulerService) -> Json:
+    """Return what `GET /status` answers; docs/status.schema.json describes it."""
+    seen = view(service.state, service.now())
+    return {
+        "version": __version__,
+        "policy": service.settings.policy,
+        "uptime_s": round(service.uptime_s, 3),
+        "replicas": [_replica(replica) for replica in seen.replicas],
+        "held": [_held(held) for held in seen.held],
+        "runs": [_runs(runs) for runs in seen.runs],
+    }
+
+
+def _replica(replica: ReplicaView) -> Json:
+    load = replica.load
+    return {
+        "name": replica.name,
+        "kind": replica.kind.value,
+        "models": list(replica.models),
+        "engine": replica.engine.value,
+        "healthy": replica.healthy,
+        "state": replica.phase.value,
+        "in_flight": replica.in_flight,
+        "capacity": replica.capacity,
+        "kept_for_paused": replica.kept,
+        "turns_placed": replica.placed,
+        "load": None if load is None else {"running": load.running, "waiting": load.waiting},
+    }
+
+
+def _held(held: HeldView) -> Json:
+    return {
+        "class": held.service_class.value,
+        "caller": held.caller,
+        "count": held.count,
+        "oldest_s": round(max(0.0, held.oldest_s), 3),
+        "reason": explain(held.reason),
+    }
+
+
+def _runs(runs: RunsView) -> Json:
+    return {"phase": runs.phase.value, "class": runs.service_class.value, "count": runs.count}
+
+
+async def _get_health(_: Request) -> Response:
+    return _json({"status": "ok"})
+
+
+async def _not_found(request: Request, _: Exception) -> Response:
+    return _failure(Failure(code=FailureCode.NOT_FOUND, message=f"nothing at '{request.url.path}'"))
+
+
+async def _method_not_allowed(request: Request, error: Exception) -> Response:
+    message = f"'{request.url.path}' does not take {request.method}"
+    response = _failure(Failure(code=FailureCode.METHOD_NOT_ALLOWED, message=message))
+    if isinstance(error, HTTPException) and error.headers:
+        response.headers.update(error.headers)
+    return response
+
+
+def _json(body: Json) -> Response:
+    return Response(msgspec.json.encode(body), media_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _failure(failure: Failure) -> Response:
+    return Response(openai_error(failure), status_code=failure.status, media_type="application/json")
+
+
+class _TokenCheck:
+    """Answers 401 to whoever does not present the token. `/health` is open."""
+
+    def __init__(self, app: ASGIApp, *, token: bytes) -> None:
+        self._app = app
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] == OPEN_PATH or self._presents_token(scope):
+            await self._app(scope, receive, send)
+            return
+        failure = Failure(code=FailureCode.UNAUTHORIZED, message="a token is required: Authorization: Bearer …")
+        response = _failure(failure)
+        response.headers["www-authenticate"] = "Bearer"
+        await response(scope, receive, send)
+
+    def _presents_token(self, scope: Scope) -> bool:
+        presented = b""
+        for name, value in scope["headers"]:
+            if name == b"authorization" and value[:7].lower() == b"bearer ":
+                presented = value[7:].strip()
+        return hmac.compare_digest(presented, self._token)

@@ -1,0 +1,131 @@
+"""Finding out how replicas are: every declared one is asked for its health and its load, again and again.
+
+Only the health path decides about health. A load that does not arrive in time is unknown, and that is all. Replicas
+are probed side by side: a slow one delays no other.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from luftpause.core.dialects.engine_metrics import parse_load, recognise
+from luftpause.core.model.ids import ReplicaId
+from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaSpec
+from luftpause.core.scheduling.events import ReplicaProbed
+from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, EngineUnreachableError
+from luftpause.services.scheduler.service import SchedulerService
+from luftpause.services.scheduler.settings import SchedulerSettings
+
+METRICS_PATH: Final = "/metrics"
+METRICS_BYTES_MAX: Final = 1024 * 1024
+"""More than any engine writes; the rest of a longer report is not read."""
+HEALTH_BYTES_MAX: Final = 64 * 1024
+
+_SILENT = frozenset({EngineKind.OLLAMA, EngineKind.OPENAI})
+"""Engines that have no report of their load to ask for."""
+
+_log = logging.getLogger("luftpause.probes")
+
+
+class Prober:
+    """Probes what the scheduler declares, and tells it. One task per replica; `close` ends them all."""
+
+    def __init__(self, service: SchedulerService, engines: Engines) -> None:
+        self._service = service
+        self._engines = engines
+        self._settings: SchedulerSettings = service.settings
+        self._tasks: dict[ReplicaId, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Probe every replica declared now, and every one declared later."""
+        self._service.listen(self)
+
+    async def close(self) -> None:
+        """Stop all probing and wait until it has stopped."""
+        for replica in tuple(self._tasks):
+            self.removed(replica)
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    def declared(self, spec: ReplicaSpec) -> None:
+        """Probe a replica from now on, in place of an older declaration of the same name."""
+        self.removed(spec.replica)
+        self._tasks[spec.replica] = asyncio.create_task(self._watch(spec), name=f"probe {spec.replica}")
+
+    def removed(self, replica: ReplicaId) -> None:
+        """Probe a replica no longer."""
+        task = self._tasks.pop(replica, None)
+        if task is not None:
+            task.cancel()
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
+    async def _watch(self, spec: ReplicaSpec) -> None:
+        loop = asyncio.get_running_loop()
+        period_s = self._settings.probe_eager_s
+        while True:
+            started = loop.time()
+            try:
+                probe = await self.probe(spec)
+            except Exception:  # noqa: BLE001 — a probe that breaks must not end the probing of its replica
+                _log.exception("probe_failed", extra={"replica": spec.replica})
+                probe, period_s = ReplicaProbed(replica=spec.replica, healthy=False), self._settings.probe_period_s
+            self._service.probed(probe)
+            if probe.healthy:
+                period_s = self._settings.probe_period_s
+            await asyncio.sleep(max(0.0, started + period_s - loop.time()))
+
+    async def probe(self, spec: ReplicaSpec) -> ReplicaProbed:
+        """Ask a replica once. Takes as long as the longest of its requests, at most the probe timeout."""
+        async with asyncio.TaskGroup() as requests:
+            health = requests.create_task(self._fetch(spec.endpoint, spec.health, HEALTH_BYTES_MAX))
+            reports = [
+                requests.create_task(self._fetch(endpoint, METRICS_PATH, METRICS_BYTES_MAX))
+                for endpoint in _reporting(spec)
+            ]
+        texts = [text for report in reports if (text := report.result()) is not None]
+        loads = [load for text in texts if (load := parse_load(text)) is not None]
+        return ReplicaProbed(
+            replica=spec.replica,
+            healthy=health.result() is not None,
+            load=_sum(loads) if loads else None,
+            engine=_engine(spec, texts),
+        )
+
+    async def _fetch(self, endpoint: Endpoint, path: str, bytes_max: int) -> str | None:
+        """Return the body of a 200 answer, cut at the limit; None for any other answer or none in time."""
+        request = EngineRequest(method=b"GET", path=path.encode(), headers=(), body=b"")
+        try:
+            async with asyncio.timeout(self._settings.probe_timeout_s):
+                exchange = await self._engines.send(endpoint, request)
+                try:
+                    if exchange.status != 200:
+                        return None
+                    body = bytearray()
+                    while len(body) < bytes_max and (piece := await exchange.read()):
+                        body += piece
+                finally:
+                    exchange.close()
+        except (TimeoutError, EngineUnreachableError, EngineBrokeError):
+            return None
+        return body[:bytes_max].decode("utf-8", errors="replace")
+
+
+def _reporting(spec: ReplicaSpec) -> tuple[Endpoint, ...]:
+    """Return where the load is read: from the engines behind a router, which get no key of the router's."""
+    if spec.load_from:
+        return tuple(Endpoint(url=url) for url in spec.load_from)
+    if spec.engine in _SILENT or spec.engine is EngineKind.ROUTER:
+        return ()
+    return (spec.endpoint,)
+
+
+def _engine(spec: ReplicaSpec, texts: list[str]) -> EngineKind:
+    if spec.load_from:
+        return EngineKind.ROUTER
+    return next((engine for text in texts if (engine := recognise(text)) is not None), EngineKind.AUTO)
+
+
+def _sum(loads: list[Load]) -> Load:
+    return Load(running=sum(load.running for load in loads), waiting=sum(load.waiting for load in loads))

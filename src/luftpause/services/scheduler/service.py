@@ -1,0 +1,334 @@
+"""The scheduler's shell: the single owner of the state.
+
+Takes events in one at a time: decides, swaps the state, performs each order. Performing never waits: it settles
+futures. Knows no policy; what it knows of time is one timer, set to the next deadline.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, Protocol, assert_never
+
+from luftpause.core.model.ids import Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.refusals import Refusal, RefusalReason
+from luftpause.core.model.replicas import Placement, ReplicaSpec
+from luftpause.core.model.turns import TurnOffer
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.decide import decide, next_deadline
+from luftpause.core.scheduling.events import (
+    Event,
+    PeerLost,
+    PeerResynced,
+    ReplicaAdded,
+    ReplicaProbed,
+    ReplicaRemoved,
+    RunEnded,
+    TurnAbandoned,
+    TurnArrived,
+    TurnFailed,
+    TurnFinished,
+    TurnReport,
+    WokeUp,
+)
+from luftpause.core.scheduling.reasons import explain
+from luftpause.core.scheduling.state import State, empty_state
+from luftpause.ports.scheduler import Ticket, TurnRefusedError
+from luftpause.services.scheduler.identity import RunIdentity
+from luftpause.services.scheduler.metrics import SchedulerMetrics
+from luftpause.services.scheduler.settings import SchedulerSettings
+from luftpause.services.scheduler.tickets import Tickets
+
+REARM_S_MIN: Final = 0.05
+"""Two wake-ups are at least this far apart, so that a deadline that cannot be met never spins."""
+
+_log = logging.getLogger("luftpause.scheduler")
+
+
+class ReplicaListener(Protocol):
+    """Who wants to know which replicas are declared. Calls come from the event loop and must not wait."""
+
+    def declared(self, spec: ReplicaSpec) -> None:
+        """A replica was declared, or declared anew with other words."""
+        ...
+
+    def removed(self, replica: ReplicaId) -> None:
+        """A replica was taken away."""
+        ...
+
+
+class SchedulerService:
+    """A `ports.scheduler.SchedulerDesk`. All calls belong on one event loop and return at once."""
+
+    def __init__(self, settings: SchedulerSettings) -> None:
+        self.settings = settings
+        self._state = empty_state(settings.limits)
+        self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, is_live=self._is_live)
+        self._metrics = SchedulerMetrics(lambda: self._state)
+        self._mailbox: deque[Event] = deque()
+        self._busy = False
+        self._tickets = Tickets()
+        self._listeners: list[ReplicaListener] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._started_at: float | None = None
+        self._closed = False
+
+    @property
+    def state(self) -> State:
+        """The state of the moment, to look at: it never changes, the next one is another."""
+        return self._state
+
+    @property
+    def metrics(self) -> SchedulerMetrics:
+        """What was counted so far."""
+        return self._metrics
+
+    @property
+    def uptime_s(self) -> float:
+        """Seconds since the start, 0 before it."""
+        return 0.0 if self._started_at is None else self.now() - self._started_at
+
+    def now(self) -> Instant:
+        """Return the present on the clock that the state's instants are told in."""
+        return Instant(asyncio.get_running_loop().time())
+
+    def start(self) -> None:
+        """Begin. Needs the running event loop."""
+        self._started_at = self.now()
+
+    def close(self) -> None:
+        """Refuse every held turn, and all that come later. Calling it again changes nothing."""
+        self._closed = True
+        self._disarm()
+        self._tickets.refuse_all(_SHUTTING_DOWN)
+
+    def listen(self, listener: ReplicaListener) -> None:
+        """Tell a listener of all replicas declared now, and of every change from now on."""
+        self._listeners.append(listener)
+        for replica in sorted(self._state.replicas.values(), key=lambda replica: replica.order):
+            if replica.declared and replica.spec is not None:
+                listener.declared(replica.spec)
+
+    def admit(self, offer: TurnOffer) -> Ticket:
+        """See `SchedulerDesk.admit`."""
+        if self._closed:
+            raise TurnRefusedError(_SHUTTING_DOWN)
+        known = self._tickets.waiting(offer.turn)
+        if known is not None:
+            self._submit(_arrival(offer, known.run, self._parent(offer)))
+            return known
+        run = self._run_of(offer)
+        ticket = self._tickets.write(offer.turn, run)
+        self._submit(_arrival(offer, run, self._parent(offer)))
+        if ticket.placement.done():
+            error = ticket.placement.exception()
+            if error is not None:
+                raise error
+        self._identity.claim(run, offer.principal, self.now())
+        return ticket
+
+    def report(self, report: TurnReport) -> None:
+        """See `SchedulerDesk.report`."""
+        if isinstance(report, TurnFinished) and report.tool_calls:
+            turn = self._state.turns.get(report.turn)
+            if turn is not None and turn.in_run:
+                self._identity.learn(turn.arrival.run, report.tool_calls, self.now())
+        self._submit(report)
+
+    def end_run(self, principal: PrincipalId, run: RunId) -> bool:
+        """See `SchedulerDesk.end_run`."""
+        if self._identity.owner(run) != principal:
+            return False
+        self._submit(RunEnded(run=run))
+        self._identity.forget(run)
+        return True
+
+    def models(self) -> Sequence[ModelName]:
+        """See `SchedulerDesk.models`."""
+        return sorted({model for _, model in self._state.serving})
+
+    def resync(self, report: PeerResynced) -> None:
+        """See `SchedulerDesk.resync`."""
+        now = self.now()
+        for turn in report.turns:
+            self._identity.claim(turn.run, turn.principal, now)
+        for run in report.runs:
+            self._identity.claim(run.run, run.principal, now)
+        self._submit(report)
+
+    def peer_lost(self, peer: PeerId) -> None:
+        """See `SchedulerDesk.peer_lost`."""
+        self._submit(PeerLost(peer=peer))
+
+    def add_replica(self, spec: ReplicaSpec) -> None:
+        """See `SchedulerDesk.add_replica`."""
+        self._submit(ReplicaAdded(spec=spec))
+
+    def remove_replica(self, replica: ReplicaId) -> None:
+        """See `SchedulerDesk.remove_replica`."""
+        self._submit(ReplicaRemoved(replica=replica))
+
+    def probed(self, probe: ReplicaProbed) -> None:
+        """Take in what a probe saw."""
+        self._submit(probe)
+
+    def _is_live(self, run: RunId) -> bool:
+        return run in self._state.runs
+
+    def _run_of(self, offer: TurnOffer) -> RunId:
+        """Return the run of an offer. An open turn that is offered again belongs where it belonged.
+
+        Raises:
+            TurnRefusedError: it names a run of somebody else.
+        """
+        turn = self._state.turns.get(offer.turn) or self._state.held.get(offer.turn)
+        if turn is not None:
+            return turn.arrival.run
+        run = self._identity.resolve(offer.principal, offer.keys, self.now())
+        if isinstance(run, Refusal):
+            raise TurnRefusedError(run)
+        return run
+
+    def _parent(self, offer: TurnOffer) -> RunId | None:
+        """Return the run that the offer names as its parent, unless that is somebody else's."""
+        parent = offer.keys.parent
+        return parent if parent is not None and self._identity.owner(parent) in (None, offer.principal) else None
+
+    def _submit(self, event: Event) -> None:
+        """Take an event in now, or right after the one that is being taken in."""
+        self._mailbox.append(event)
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._mailbox:
+                self._take_in(self._mailbox.popleft())
+        finally:
+            self._busy = False
+        self._arm()
+
+    def _take_in(self, event: Event) -> None:
+        before = self._state
+        started = time.perf_counter()
+        try:
+            decision = decide(before, event, self.now())
+        except Exception:  # noqa: BLE001 — one bad event must not end the scheduling of all others
+            _log.exception("decision_failed", extra={"event_kind": type(event).__name__, "turn": _turn_of(event)})
+            self._metrics.failed()
+            turn = _turn_of(event)
+            if turn is not None:
+                self._tickets.refuse(turn, _FAULT)
+            return
+        self._metrics.decided(time.perf_counter() - started, decision.actions)
+        self._state = decision.state
+        for action in decision.actions:
+            self._perform(action)
+        self._follow(event, before)
+
+    def _perform(self, action: Action) -> None:
+        match action:
+            case PlaceTurn():
+                self._place(action)
+            case HoldTurn(turn=turn, why=why):
+                _log.debug("turn_held", extra={"turn": turn, "why": explain(why)})
+            case RefuseTurn(turn=turn, why=refusal):
+                _log.info("turn_refused", extra={"turn": turn, "code": refusal.reason.value, "why": refusal.message})
+                self._tickets.refuse(turn, refusal)
+            case ForgetRun(run=run, why=reason):
+                _log.debug("run_forgotten", extra={"run": run, "why": reason})
+                self._identity.forget(run)
+            case _:
+                assert_never(action)
+
+    def _place(self, action: PlaceTurn) -> None:
+        _log.debug(
+            "turn_placed",
+            extra={
+                "turn": action.turn,
+                "run": action.run,
+                "replica": action.replica,
+                "why": action.why.value,
+                "held_ms": round(action.held_s * 1000),
+            },
+        )
+        spec = self._state.replicas[action.replica].spec
+        if spec is None:
+            message = f"replica '{action.replica}' is not declared yet"
+            self._tickets.refuse(action.turn, Refusal(reason=RefusalReason.SCHEDULER_FAULT, message=message))
+        else:
+            placement = Placement(replica=action.replica, endpoint=spec.endpoint, why=action.why.value)
+            self._tickets.place(action.turn, placement)
+
+    def _follow(self, event: Event, before: State) -> None:
+        """Do what an event asks of the shell itself: tell listeners, drop tickets that no order will settle."""
+        match event:
+            case TurnFinished() | TurnFailed() | TurnAbandoned():
+                self._tickets.drop(event.turn)
+            case PeerLost() | PeerResynced():
+                self._tickets.drop_unless(self._state.held.__contains__)
+            case ReplicaAdded(spec=spec):
+                if self._state.replicas.get(spec.replica) is not before.replicas.get(spec.replica):
+                    for listener in self._listeners:
+                        listener.declared(spec)
+            case ReplicaRemoved(replica=replica):
+                for listener in self._listeners:
+                    listener.removed(replica)
+            case ReplicaProbed(replica=replica):
+                self._log_health(replica, before)
+            case _:
+                pass
+
+    def _log_health(self, replica: ReplicaId, before: State) -> None:
+        old, new = before.replicas.get(replica), self._state.replicas.get(replica)
+        if old is not None and new is not None and old.healthy is not new.healthy:
+            level, event = (logging.INFO, "replica_up") if new.healthy else (logging.WARNING, "replica_down")
+            _log.log(level, event, extra={"replica": replica, "engine": new.engine.value})
+
+    def _arm(self) -> None:
+        """Set the timer to the next deadline, unless it is set to an earlier one: waking up in vain is harmless."""
+        deadline = next_deadline(self._state)
+        if deadline is None or self._closed:
+            return
+        if self._timer is not None:
+            if self._timer.when() <= deadline:
+                return
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(max(deadline, self.now() + REARM_S_MIN), self._wake_up)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wake_up(self) -> None:
+        self._timer = None
+        self._submit(WokeUp())
+
+
+_SHUTTING_DOWN = Refusal(reason=RefusalReason.SHUTTING_DOWN, message="the scheduler is shutting down")
+_FAULT = Refusal(reason=RefusalReason.SCHEDULER_FAULT, message="the scheduler failed on this turn; retry it")
+
+
+def _arrival(offer: TurnOffer, run: RunId, parent: RunId | None) -> TurnArrived:
+    return TurnArrived(
+        turn=offer.turn,
+        peer=offer.peer,
+        run=run,
+        model=offer.model,
+        kind=offer.kind,
+        service_class=offer.service_class,
+        caller=offer.caller,
+        principal=offer.principal,
+        parent=parent,
+        prompt_bytes=offer.prompt_bytes,
+        age_s=offer.age_s,
+    )
+
+
+def _turn_of(event: Event) -> TurnId | None:
+    match event:
+        case TurnArrived(turn=turn) | TurnFinished(turn=turn) | TurnFailed(turn=turn) | TurnAbandoned(turn=turn):
+            return turn
+        case _:
+            return None

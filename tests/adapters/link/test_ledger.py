@@ -1,0 +1,177 @@
+"""What a peer remembers, event by event."""
+
+from contracts.offers import MODEL, PEER, PRINCIPAL, offer, spec
+from luftpause.adapters.link.ledger import RUN_IDLE_S, RUNS_MAX, Ledger
+from luftpause.core.model.ids import Instant, ReplicaId, RunId, ToolCallId, TurnId
+from luftpause.core.model.replicas import Placement
+from luftpause.core.scheduling.events import (
+    FirstTokenSeen,
+    KnownRun,
+    OpenTurn,
+    RunPhase,
+    TurnAbandoned,
+    TurnFailed,
+    TurnFinished,
+    TurnsRenewed,
+    TurnStarted,
+)
+
+PLACE = Placement(replica=ReplicaId("one"), endpoint=spec().endpoint, why="it serves the model")
+
+
+def at(seconds: float) -> Instant:
+    return Instant(seconds)
+
+
+def name(turn: int) -> TurnId:
+    return offer(turn).turn
+
+
+def placed(ledger: Ledger, turn: int, run: str, now: float = 0.0) -> None:
+    ledger.offered(offer(turn), at(now))
+    ledger.accepted(name(turn), RunId(run))
+    ledger.placed(name(turn), PLACE, at(now))
+
+
+def phases(ledger: Ledger, now: float = 0.0) -> dict[str, RunPhase]:
+    return {run.run: run.phase for run in ledger.resync(at(now)).runs}
+
+
+def test_a_placed_turn_is_told_of_with_all_that_charges_it() -> None:
+    ledger = Ledger(PEER)
+    placed(ledger, 1, "r")
+    told = ledger.resync(at(5))
+    an_offer = offer(1)
+    assert told.peer == PEER
+    assert told.turns == (
+        OpenTurn(
+            turn=name(1),
+            run=RunId("r"),
+            replica=ReplicaId("one"),
+            model=MODEL,
+            kind=an_offer.kind,
+            service_class=an_offer.service_class,
+            caller=an_offer.caller,
+            principal=PRINCIPAL,
+        ),
+    )
+    assert [(run.run, run.phase, run.age_s) for run in told.runs] == [("r", RunPhase.GENERATING, 0.0)]
+
+
+def test_a_turn_without_a_place_is_not_told_of_but_offered_again_under_its_run_with_its_age() -> None:
+    ledger = Ledger(PEER)
+    ledger.offered(offer(1), at(10))
+    assert ledger.held_offer(name(1), at(10)) == offer(1)
+    ledger.accepted(name(1), RunId("r"))
+    ledger.accepted(name(1), RunId("another"))
+    again = ledger.held_offer(name(1), at(12.5))
+    assert again is not None
+    assert (again.keys.run, again.age_s) == ("r", 2.5)
+    assert ledger.resync(at(12)).turns == ()
+    assert ledger.resync(at(12)).runs == ()
+    ledger.placed(name(1), PLACE, at(13))
+    assert ledger.held_offer(name(1), at(13)) is None
+    assert ledger.is_placed(name(1))
+
+
+def test_a_finished_turn_leaves_its_run_paused_on_its_tools_or_idle() -> None:
+    ledger = Ledger(PEER)
+    for turn, run in ((1, "tools"), (2, "done"), (3, "broke"), (4, "left")):
+        placed(ledger, turn, run)
+    ledger.reported(TurnFinished(turn=name(1), tool_calls=(ToolCallId("c"),)), at(1))
+    ledger.reported(TurnFinished(turn=name(2)), at(2))
+    ledger.reported(TurnFailed(turn=name(3), cause="x"), at(3))
+    ledger.reported(TurnAbandoned(turn=name(4)), at(4))
+    assert phases(ledger) == {
+        "tools": RunPhase.PAUSED,
+        "done": RunPhase.IDLE,
+        "broke": RunPhase.IDLE,
+        "left": RunPhase.IDLE,
+    }
+    assert ledger.resync(at(10)).turns == ()
+    assert [run.age_s for run in ledger.resync(at(10)).runs] == [9, 8, 7, 6]
+
+
+def test_a_run_generates_until_its_last_turn_ends_and_that_one_decides() -> None:
+    ledger = Ledger(PEER)
+    placed(ledger, 1, "r")
+    placed(ledger, 2, "r")
+    ledger.reported(TurnFinished(turn=name(1), tool_calls=(ToolCallId("c"),)), at(1))
+    assert phases(ledger) == {"r": RunPhase.GENERATING}
+    ledger.reported(TurnFinished(turn=name(2)), at(2))
+    assert phases(ledger) == {"r": RunPhase.IDLE}
+    placed(ledger, 3, "r", 3)
+    assert phases(ledger) == {"r": RunPhase.GENERATING}
+
+
+def test_reports_that_end_nothing_and_reports_about_strangers_change_nothing() -> None:
+    ledger = Ledger(PEER)
+    placed(ledger, 1, "r")
+    before = ledger.resync(at(1))
+    ledger.reported(TurnStarted(turn=name(1)), at(1))
+    ledger.reported(FirstTokenSeen(turn=name(1)), at(1))
+    ledger.reported(TurnsRenewed(turns=(name(1),)), at(1))
+    ledger.reported(TurnFinished(turn=name(9)), at(1))
+    ledger.accepted(name(9), RunId("x"))
+    ledger.placed(name(9), PLACE, at(1))
+    ledger.withdrawn(name(9))
+    ledger.withdrawn(name(1))  # it has its place: only a report ends it
+    assert ledger.resync(at(1)) == before
+
+
+def test_a_withdrawn_turn_leaves_nothing() -> None:
+    ledger = Ledger(PEER)
+    ledger.offered(offer(1), at(0))
+    ledger.withdrawn(name(1))
+    assert ledger.held_offer(name(1), at(0)) is None
+    ledger.placed(name(1), PLACE, at(0))
+    assert not ledger.is_placed(name(1))
+
+
+def test_the_first_placement_stands() -> None:
+    ledger = Ledger(PEER)
+    placed(ledger, 1, "r")
+    ledger.placed(name(1), Placement(replica=ReplicaId("two"), endpoint=PLACE.endpoint, why=""), at(0))
+    ledger.reported(TurnFinished(turn=name(1)), at(1))
+    assert phases(ledger) == {"r": RunPhase.IDLE}
+    assert ledger.resync(at(1)).runs[0].replica == "one"
+
+
+def test_an_ended_run_is_forgotten_and_its_open_turn_is_not() -> None:
+    ledger = Ledger(PEER)
+    placed(ledger, 1, "r")
+    ledger.run_ended(RunId("r"))
+    assert phases(ledger) == {}
+    assert [turn.turn for turn in ledger.resync(at(0)).turns] == [name(1)]
+    ledger.reported(TurnFinished(turn=name(1)), at(1))
+    assert phases(ledger) == {}
+
+
+def test_a_run_idle_for_half_an_hour_is_dropped_and_a_younger_one_is_not() -> None:
+    ledger = Ledger(PEER)
+    placed(ledger, 1, "old")
+    placed(ledger, 2, "young")
+    ledger.reported(TurnFinished(turn=name(1)), at(0))
+    ledger.reported(TurnFinished(turn=name(2)), at(1))
+    assert set(phases(ledger, RUN_IDLE_S)) == {"old", "young"}
+    assert set(phases(ledger, RUN_IDLE_S + 0.5)) == {"young"}
+
+
+def test_runs_are_bounded() -> None:
+    ledger = Ledger(PEER)
+    for turn in range(RUNS_MAX + 10):
+        placed(ledger, turn, f"r{turn}")
+        ledger.reported(TurnFinished(turn=name(turn)), at(0))
+    runs: tuple[KnownRun, ...] = ledger.resync(at(0)).runs
+    assert len(runs) == RUNS_MAX
+    assert runs[0].run == "r10"
+
+
+def test_declared_replicas_are_kept_until_removed() -> None:
+    ledger = Ledger(PEER)
+    ledger.declared(spec("a"))
+    ledger.declared(spec("b"))
+    ledger.declared(spec("a", "other"))
+    ledger.removed(ReplicaId("b"))
+    ledger.removed(ReplicaId("c"))
+    assert ledger.replicas() == (spec("a", "other"),)

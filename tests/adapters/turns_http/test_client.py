@@ -1,0 +1,226 @@
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+import pytest
+
+from adapters.turns_http.scripted_door import (
+    SAYS_HELLO,
+    Answer,
+    Asked,
+    door,
+    events,
+    hang_up,
+    silence,
+    status,
+    stream,
+)
+from luftpause.adapters.engine_http.engines import HttpEngines
+from luftpause.adapters.turns_http.client import HttpTurns
+from luftpause.adapters.turns_http.retry import Patience
+from luftpause.core.model.ids import CallerId, ModelName, RunId, ToolCallId
+from luftpause.core.model.replicas import Endpoint
+from luftpause.core.model.turns import ServiceClass, Usage
+from luftpause.core.runs.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
+from luftpause.ports.tools import ToolSpec
+from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
+
+T = TypeVar("T")
+LOOK = ToolSpec(name="look", server="s", tool="look", description="Looks", schema={"type": "object"})
+PLAIN = TurnRequest(
+    run=RunId("run_1"),
+    parent=None,
+    caller=CallerId("zoë"),
+    service_class=ServiceClass.BATCH,
+    model=ModelName("m"),
+    messages=(UserMessage(text="hi"),),
+)
+FULL = TurnRequest(
+    run=RunId("run_1"),
+    parent=RunId("run_0"),
+    caller=CallerId("me"),
+    service_class=ServiceClass.INTERACTIVE,
+    model=ModelName("m"),
+    messages=(
+        SystemMessage(text="be brief"),
+        UserMessage(text="hi"),
+        AssistantMessage(text="", tool_calls=(ToolCall(call=ToolCallId("c1"), tool="look", arguments="{}"),)),
+        ToolMessage(call=ToolCallId("c1"), text="seen"),
+    ),
+    tools=(LOOK,),
+    max_tokens=256,
+)
+HELLO = TurnReply(
+    message=AssistantMessage(text="Hello “you”"),
+    finish="stop",
+    usage=Usage(prompt_tokens=9, completion_tokens=2, cached_tokens=4),
+)
+
+
+def in_time(work: Awaitable[T]) -> T:
+    async def bounded() -> T:
+        async with asyncio.timeout(20):
+            return await work
+
+    return asyncio.run(bounded())
+
+
+async def taken(*answers: Answer, request: TurnRequest = PLAIN, token: str = "") -> tuple[TurnReply, list[Asked]]:
+    async with door(*answers, token=token) as (scripted, turns):
+        return await turns.take(request), scripted.asked
+
+
+def test_a_streamed_reply_is_put_together() -> None:
+    assert in_time(taken(stream(events(*SAYS_HELLO))))[0] == HELLO
+
+
+def test_the_request_says_who_asks_and_what_is_wanted() -> None:
+    _, (asked,) = in_time(taken(stream(events(*SAYS_HELLO)), request=FULL, token="secret"))
+    assert asked.line == "POST /v1/chat/completions HTTP/1.1"
+    ours = {name: value for name, value in asked.headers.items() if name.startswith(("x-", "authorization"))}
+    assert ours == {
+        "x-luftpause-run-id": "run_1",
+        "x-luftpause-class": "interactive",
+        "x-luftpause-caller": "me",
+        "x-luftpause-parent": "run_0",
+        "authorization": "Bearer secret",
+    }
+    assert asked.json == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "be brief"},
+            {"role": "user", "content": "hi"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "seen"},
+        ],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 256,
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": "look", "description": "Looks", "parameters": {"type": "object"}},
+            }
+        ],
+        "parallel_tool_calls": False,
+    }
+
+
+def test_a_plain_request_carries_no_more_than_it_needs() -> None:
+    _, (asked,) = in_time(taken(stream(events(*SAYS_HELLO))))
+    assert sorted(asked.json) == ["messages", "model", "stream", "stream_options"]
+    assert "authorization" not in asked.headers
+    assert asked.headers["x-luftpause-caller"].encode("latin-1").decode() == "zoë"
+
+
+@pytest.mark.parametrize("pause", ["0", "0.01", "Thu, 01 Jan 2015 00:00:00 GMT"])
+def test_a_rate_limit_is_waited_out_as_often_as_it_takes(pause: str) -> None:
+    limits = [status(429, "slow down", retry_after=pause)] * 12
+    assert in_time(taken(*limits, stream(events(*SAYS_HELLO))))[0] == HELLO
+
+
+PASSING: dict[str, Answer] = {
+    "502": status(502, "engine a: refused"),
+    "503": status(503, "starting"),
+    "llama.cpp on its own grammar": status(500, "Failed to parse tool call arguments"),
+    "closed before a byte": hang_up,
+    "cut in the middle": stream(events(*SAYS_HELLO)[:60], cut=True),
+    "ended without finish": stream(b'data: {"choices":[{"delta":{"content":"He"}}]}\n\n'),
+    "an error event": stream(b'data: {"error":{"message":"engine died"}}\n\n'),
+    "no JSON": stream(b"data: oops\n\n"),
+}
+
+
+@pytest.mark.parametrize("failure", PASSING.values(), ids=PASSING.keys())
+def test_what_may_pass_is_tried_again_and_nothing_of_the_failed_try_remains(failure: Answer) -> None:
+    assert in_time(taken(failure, failure, stream(events(*SAYS_HELLO))))[0] == HELLO
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        ("502", "status 502: engine a: refused"),
+        ("an error event", "engine died"),
+        ("closed before a byte", "cannot be reached"),
+        ("ended without finish", "closed the stream before the reply was complete"),
+    ],
+)
+def test_what_does_not_pass_fails_clearly_after_five_tries(failure: str, told: str) -> None:
+    async def never() -> int:
+        async with door(*[PASSING[failure]] * 10) as (scripted, turns):
+            with pytest.raises(TurnFailedError, match=f"5 times.*{told}"):
+                await turns.take(PLAIN)
+            return len(scripted.asked)
+
+    # A kept connection that closes is asked once more by the HTTP client itself.
+    assert in_time(never()) >= 5
+
+
+def test_a_refusal_is_final_and_passes_on_what_was_said() -> None:
+    async def refused() -> None:
+        async with door(status(404, "no Generative replica serves model 'm'")) as (_, turns):
+            with pytest.raises(TurnFailedError, match="404: no Generative replica serves model 'm'"):
+                await turns.take(PLAIN)
+
+    in_time(refused())
+
+
+def test_a_door_that_is_not_there_fails_clearly() -> None:
+    async def unreachable() -> None:
+        engines = HttpEngines()
+        turns = HttpTurns(engines, Endpoint(url="http://127.0.0.1:9"), patience=Patience(backoff_s=0.0, tries=2))
+        with pytest.raises(TurnFailedError, match=r"2 times.*cannot be reached"):
+            await turns.take(PLAIN)
+        await engines.close()
+
+    in_time(unreachable())
+
+
+def test_cancelling_closes_the_connection_at_once() -> None:
+    async def cancel() -> None:
+        async with door(silence) as (scripted, turns):
+            turn = asyncio.ensure_future(turns.take(PLAIN))
+            await scripted.reached.wait()
+            turn.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await turn
+            await scripted.left.wait()
+
+    in_time(cancel())
+
+
+def test_a_rate_limited_turn_can_be_cancelled() -> None:
+    async def cancel() -> None:
+        async with door(status(429, retry_after="3000")) as (scripted, turns):
+            turn = asyncio.ensure_future(turns.take(PLAIN))
+            await scripted.reached.wait()
+            turn.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await turn
+
+    in_time(cancel())
+
+
+def test_silence_ends_a_try_but_pings_keep_it_alive() -> None:
+    held = stream(*[b": ping\n\n"] * 3, events(*SAYS_HELLO))
+
+    async def run() -> TurnReply:
+        async with door(silence, held, patience=Patience(turn_timeout_s=0.3, backoff_s=0.0)) as (_, turns):
+            return await turns.take(PLAIN)
+
+    assert in_time(run()) == HELLO
+
+
+@pytest.mark.parametrize("answer", [status(200), status(404), status(500), hang_up])
+def test_the_end_of_a_run_is_reported_and_never_raises(answer: Answer) -> None:
+    async def end() -> Asked:
+        async with door(answer, answer, token="t") as (scripted, turns):
+            await turns.end_run(RunId("run_1"))
+            return scripted.asked[0]
+
+    asked = in_time(end())
+    assert (asked.line, asked.headers["authorization"]) == ("DELETE /v1/runs/run_1 HTTP/1.1", "Bearer t")

@@ -1,0 +1,104 @@
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.turns_http.scripted_door import SAYS_HELLO, call_piece, delta, events
+from luftpause.adapters.turns_http.reply import BrokenReplyError, ReplyAssembler, error_text
+from luftpause.adapters.turns_http.sse import EVENT_BYTES_MAX, EventReader, EventTooLongError
+from luftpause.core.runs.messages import ToolCall
+from luftpause.ports.turns import TurnReply
+
+
+def assembled(*pieces: bytes) -> TurnReply:
+    reader, assembler = EventReader(), ReplyAssembler()
+    for piece in pieces:
+        for data in reader.feed(piece):
+            assembler.take(data)
+    return assembler.finished()
+
+
+def calls_of(*chunks: object) -> list[tuple[str, str, str]]:
+    calls: tuple[ToolCall, ...] = assembled(events(*chunks, delta(finish="tool_calls"))).message.tool_calls
+    return [(call.call, call.tool, call.arguments) for call in calls]
+
+
+WITH_CALLS = (
+    *SAYS_HELLO[:2],
+    call_piece(index=0, id="c1", name="look", arguments=""),
+    call_piece(index=0, arguments='{"at":'),
+    call_piece(index=0, arguments='"moon"}'),
+    call_piece(index=1, id="c2", name="look", arguments="{}"),
+    delta(finish="tool_calls"),
+)
+
+
+@given(st.lists(st.integers(0, 1500), max_size=12), st.booleans())
+def test_the_reply_does_not_depend_on_where_the_bytes_are_cut(cuts: list[int], with_returns: bool) -> None:
+    raw = b": ping\n\n" + events(*WITH_CALLS)
+    raw = raw.replace(b"\n", b"\r\n") if with_returns else raw
+    edges = sorted({min(cut, len(raw)) for cut in cuts} | {0, len(raw)})
+    pieces = [raw[start:end] for start, end in itertools.pairwise(edges)]
+    assert assembled(*pieces) == assembled(events(*WITH_CALLS))
+
+
+def test_parallel_calls_in_pieces_are_told_apart_by_their_index() -> None:
+    assert calls_of(
+        call_piece(index=0, id="c1", name="look", arguments='{"a"'),
+        call_piece(index=1, id="c2", name="ask", arguments='{"b"'),
+        call_piece(index=0, arguments=":1}"),
+        call_piece(index=1, arguments=":2}"),
+    ) == [("c1", "look", '{"a":1}'), ("c2", "ask", '{"b":2}')]
+
+
+def test_whole_calls_that_share_an_index_are_told_apart_by_their_ids() -> None:
+    assert calls_of(
+        call_piece(index=0, id="c1", name="look", arguments="{}"),
+        call_piece(index=0, id="c2", name="look", arguments="{}"),
+    ) == [("c1", "look", "{}"), ("c2", "look", "{}")]
+
+
+def test_calls_without_an_index_begin_with_a_name() -> None:
+    assert calls_of(
+        call_piece(id="c1", name="look", arguments='{"a"'),
+        call_piece(arguments=":1}"),
+        call_piece(id="c2", name="look", arguments="{}"),
+    ) == [("c1", "look", '{"a":1}'), ("c2", "look", "{}")]
+
+
+def test_calls_without_an_id_or_with_a_taken_one_get_their_own() -> None:
+    got = calls_of(
+        call_piece(index=0, name="look", arguments="{}"),
+        call_piece(index=1, id="call_0", name="look", arguments="{}"),
+        call_piece(index=2, id="call_0", name="look", arguments="{}"),
+    )
+    ids = [call for call, _, _ in got]
+    assert ids[1] == "call_0"
+    assert len(set(ids)) == 3
+    assert all(len(call) > 20 for call in (ids[0], ids[2]))
+
+
+def test_an_engine_may_forget_done_but_not_how_it_finished() -> None:
+    whole = events(*SAYS_HELLO)
+    assert assembled(whole.removesuffix(b"data: [DONE]\n\n")).finish == "stop"
+    with pytest.raises(BrokenReplyError):
+        assembled(events(*SAYS_HELLO[:3]).removesuffix(b"data: [DONE]\n\n"))
+
+
+def test_only_the_first_choice_counts() -> None:
+    other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
+    assert assembled(events(*SAYS_HELLO, other)) == assembled(events(*SAYS_HELLO))
+
+
+def test_an_endless_event_is_an_error() -> None:
+    with pytest.raises(EventTooLongError):
+        EventReader().feed(b"data: " + b"x" * (EVENT_BYTES_MAX + 1))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [(b'{"error":{"message":"no"}}', "no"), (b"<h1>Bad</h1>", "<h1>Bad</h1>"), (b"\xff", "�"), (b"x" * 900, "x" * 500)],
+)
+def test_an_error_body_is_told_whatever_its_shape(body: bytes, said: str) -> None:
+    assert error_text(body) == said

@@ -1,0 +1,29 @@
+import pytest
+
+from luftpause.adapters.turns_http.retry import PAUSE_MAX_S, RATE_LIMIT_PAUSE_S, Patience, retry_after_s
+
+NOON = 1_420_113_600.0
+
+
+@pytest.mark.parametrize(
+    ("value", "pause_s"),
+    [
+        (None, RATE_LIMIT_PAUSE_S),
+        (b"7", 7.0),
+        (b"0", 0.0),
+        (b"1.5", 1.5),
+        (b"Thu, 01 Jan 2015 12:00:30 GMT", 30.0),
+        (b"Thu, 01 Jan 2015 11:00:00 GMT", 0.0),
+        (b"Thu, 01 Jan 2015 12:00:30 -0000", 30.0),
+        (b"soon", RATE_LIMIT_PAUSE_S),
+        (b"", RATE_LIMIT_PAUSE_S),
+        (b"-3", RATE_LIMIT_PAUSE_S),
+        (b"9" * 400, PAUSE_MAX_S),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date_or_else_one_second(value: bytes | None, pause_s: float) -> None:
+    assert retry_after_s(value, NOON) == pause_s
+
+
+def test_pauses_double() -> None:
+    assert [Patience(backoff_s=0.5).pause_after(failures) for failures in (1, 2, 3)] == [0.5, 1.0, 2.0]

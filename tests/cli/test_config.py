@@ -1,0 +1,57 @@
+"""`luftpause config`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from luftpause.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def empty_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def config(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["config", *arguments])
+
+
+def test_check_says_what_it_found() -> None:
+    assert config("check").output == "ok: the embedded default (replicas: 0, models to launch: 0, tools: 0)\n"
+    Path("luftpause.toml").write_text("[[tools]]\nname = 't'\nurl = 'http://t'\ntoken_env = 'NO_SUCH_KEY'\n", "utf-8")
+    answer = config("check")
+    assert answer.exit_code == 0
+    assert answer.stdout == "ok: luftpause.toml (replicas: 0, models to launch: 0, tools: 1)\n"
+    assert answer.stderr.startswith("warning: luftpause.toml:4: tools[0].token_env: the variable NO_SUCH_KEY")
+
+
+def test_check_lists_every_mistake_and_exits_with_2() -> None:
+    Path("bad.toml").write_text("[dataplane]\nport = -1\nhots = 'x'\n", "utf-8")
+    answer = config("check", "--config", "bad.toml", "--set", "runtime.port=x")
+    assert answer.exit_code == 2
+    assert answer.stderr.splitlines() == [
+        "error: bad.toml:2: dataplane.port: expected a whole number from 0 to 65535, got -1",
+        "error: bad.toml:3: unknown key 'dataplane.hots' — did you mean 'dataplane.host'?",
+        "error: command line: runtime.port: expected a whole number from 0 to 65535, got 'x'",
+    ]
+
+
+def test_explain_shows_values_and_places() -> None:
+    Path("luftpause.toml").write_text("[runtime]\nport = 1\n", "utf-8")
+    answer = config("explain", "runtime.port")
+    assert answer.output == "runtime.port = 1  # luftpause.toml:2\n"
+    everything = config("explain", "--set", "dataplane.port=2").output.splitlines()
+    assert "dataplane.port = 2  # command line" in everything
+    assert 'scheduler.policy = "turn-admission"  # default' in everything
+
+
+def test_explain_of_an_unknown_key_exits_with_2_and_names_the_nearest() -> None:
+    answer = config("explain", "runtime.prot")
+    assert answer.exit_code == 2
+    assert answer.stderr == "error: config: unknown key 'runtime.prot' — did you mean 'runtime.port'?\n"
+
+
+def test_schema_is_json() -> None:
+    assert json.loads(config("schema").output)["title"] == "luftpause.toml"

@@ -1,0 +1,66 @@
+"""The fake-engine command as a process."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from luftpause.cli.fake_engine import command
+from testkit.commands import finished, ready, started, stopped
+from testkit.running import request, run
+
+
+def test_it_says_where_it_listens_answers_there_and_ends_on_a_signal(tmp_path: Path) -> None:
+    file = tmp_path / "ready.json"
+    options = ("--port", "0", "--model", "a", "--model", "b", "--metrics-style", "sglang", "--ready-file", str(file))
+    with started("fake-engine", *options) as process:
+        told = ready(process, file)
+        assert told["pid"] == process.pid
+        _, _, models = run(request(f"{told['engine']}/v1/models"))
+        assert [model["id"] for model in json.loads(models)["data"]] == ["a", "b"]
+        assert b"sglang:num_running_reqs" in run(request(f"{told['engine']}/metrics"))[2]
+        assert stopped(process) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stream_under_way_does_not_keep_it(tmp_path: Path, number: signal.Signals) -> None:
+    file = tmp_path / "ready.json"
+    with started("fake-engine", "--port", "0", "--ready-file", str(file)) as process:
+        url = str(ready(process, file)["engine"])
+
+        async def listen() -> bytes:
+            data = b'{"model":"fake-1b","stream":true,"messages":[{"role":"user","content":"[stall]"}]}'
+            asking = request(f"{url}/v1/chat/completions", method="POST", body=data)
+            process.send_signal(number)
+            return (await asking)[2]
+
+        assert b"[DONE]" not in run(listen())
+        assert process.wait(timeout=5) == 0
+
+
+def test_a_taken_port_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+    file = tmp_path / "ready.json"
+    with started("fake-engine", "--port", "0", "--ready-file", str(file)) as process:
+        port = str(ready(process, file)["engine"]).rpartition(":")[2]
+        second = finished("fake-engine", "--port", port)
+    assert second.returncode == 1
+    assert len(second.stderr.strip().splitlines()) == 1
+    assert port in second.stderr
+
+
+@pytest.mark.parametrize("options", [("--slots", "0"), ("--metrics-style", "x"), ("--token-ms", "-1"), ("--nope",)])
+def test_wrong_options_are_exit_code_2(options: tuple[str, ...]) -> None:
+    assert CliRunner().invoke(command, options).exit_code == 2
+
+
+def test_times_are_given_in_milliseconds_and_sped_up(tmp_path: Path) -> None:
+    file = tmp_path / "ready.json"
+    # An hour to the first token, and a million times as fast: only a minute if milliseconds were taken for seconds.
+    options = ("--ttft-ms", "3600000", "--token-ms", "3600000", "--speedup", "1000000", "--ready-file", str(file))
+    with started("fake-engine", "--port", "0", *options) as process:
+        url = str(ready(process, file)["engine"])
+        data = b'{"model":"fake-1b","messages":[{"role":"user","content":"t [tokens:3]"}]}'
+        status, _, _ = run(request(f"{url}/v1/chat/completions", method="POST", body=data))
+        assert status == 200

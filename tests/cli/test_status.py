@@ -1,0 +1,201 @@
+"""`luftpause status`, against a real HTTP server with made-up answers."""
+
+import contextlib
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from click.testing import CliRunner, Result
+
+from luftpause.cli import status
+from luftpause.cli.main import main
+
+STATUS = {
+    "replicas": [
+        {"name": "a", "kind": "generative", "models": ["m1", "m2"], "healthy": True, "in_flight": 3, "capacity": 8},
+        {"name": "b", "models": [], "healthy": False, "in_flight": 0, "capacity": None},
+        {
+            "name": "evil\x1b[2J[bold]x",
+            "models": ["m"],
+            "healthy": True,
+            "state": "full",
+            "in_flight": 1,
+            "capacity": 1,
+        },
+    ],
+    "held": [{"class": "batch", "caller": "c[red]1", "count": 4, "oldest_s": 1.26, "reason": "no room"}],
+    "runs": [{"phase": "paused", "class": "interactive", "count": 7}],
+    "future": {"ignored": True},
+}
+
+
+class _Answers(http.server.BaseHTTPRequestHandler):
+    status = 200
+    body = b""
+    seen: ClassVar[list[tuple[str, str | None]]] = []
+
+    def do_GET(self) -> None:
+        type(self).seen.append((self.path, self.headers.get("authorization")))
+        self.send_response(type(self).status)
+        self.send_header("content-length", str(len(type(self).body)))
+        self.end_headers()
+        self.wfile.write(type(self).body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Stay silent."""
+
+
+@contextlib.contextmanager
+def answering(body: bytes, code: int = 200) -> Iterator[tuple[str, type[_Answers]]]:
+    answers = type("Answers", (_Answers,), {"body": body, "status": code, "seen": []})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), answers)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", answers
+    finally:
+        server.shutdown()
+        thread.join(timeout=10)
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LUFTPAUSE_TOKEN", raising=False)
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def ask(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["status", *arguments])
+
+
+def rows(output: str) -> list[list[str]]:
+    return [
+        [cell.strip() for cell in line.strip("│┃").split("│")] for line in output.splitlines() if line.startswith("│")
+    ]
+
+
+def test_replicas_held_turns_and_runs_are_tables() -> None:
+    with answering(json.dumps(STATUS).encode()) as (url, answers):
+        answer = ask("--url", url)
+    assert answer.exit_code == 0, answer.output
+    assert answers.seen == [("/status", None)]
+    assert rows(answer.output) == [
+        ["a", "m1, m2", "healthy", "3/8"],
+        ["b", "", "unhealthy", "0"],
+        [r"evil\u001b[2J[bold]x", "m", "full", "1/1"],
+        ["batch", "c[red]1", "4", "1.3 s", "no room"],
+        ["paused", "interactive", "7"],
+    ]
+
+
+def test_nothing_held_and_no_runs_is_said() -> None:
+    with answering(b'{"replicas": []}') as (url, _):
+        answer = ask("--url", f"{url}/")
+    assert "no held turns" in answer.output
+    assert "no runs" in answer.output
+
+
+def test_json_is_the_schedulers_own_on_one_line() -> None:
+    with answering(json.dumps(STATUS, indent=2).encode()) as (url, _):
+        answer = ask("--url", url, "--json")
+    assert answer.output.count("\n") == 1
+    assert json.loads(answer.output) == STATUS
+
+
+def test_the_token_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LUFTPAUSE_TOKEN", "hunter2")
+    with answering(b'{"replicas": []}') as (url, answers):
+        ask("--url", url)
+    assert answers.seen == [("/status", "Bearer hunter2")]
+
+
+def test_the_address_comes_from_the_configuration() -> None:
+    with answering(b'{"replicas": []}') as (url, answers):
+        port = url.rpartition(":")[2]
+        Path("luftpause.toml").write_text(f"[scheduler]\nhost = '0.0.0.0'\nhttp_port = {port}\n", "utf-8")
+        answer = ask()
+    assert answer.exit_code == 0, answer.output
+    assert len(answers.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "expected"),
+    [
+        (b"", 401, "wants a token; set LUFTPAUSE_TOKEN"),
+        (b"", 404, "is no scheduler: GET /status answered 404"),
+        (b"<html>", 200, "answered something that is no scheduler's status"),
+        (b'{"replicas": 5}', 200, "answered something that is no scheduler's status"),
+        (b"[" * 100_000, 200, "answered something that is no scheduler's status"),
+        (b'{"replicas": [{"name": "\xff"}]}', 200, "answered something that is no scheduler's status"),
+    ],
+)
+def test_an_odd_answer_is_one_clear_line(body: bytes, code: int, expected: str) -> None:
+    for options in ([], ["--json"]):
+        with answering(body, code) as (url, _):
+            answer = ask("--url", url, *options)
+        assert answer.exit_code == 1
+        assert answer.stderr.startswith(f"error: {url} {expected}")
+        assert answer.stderr.count("\n") == 1
+
+
+def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "ANSWER_BYTES_MAX", 100)
+    with answering(b" " * 101) as (url, _):
+        answer = ask("--url", url)
+    assert "is no scheduler" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://127.0.0.1:1", "error: no scheduler answers at http://127.0.0.1:1 ([Errno "),
+        ("127.0.0.1:5001", "error: 127.0.0.1:5001 is no url; write it like http://127.0.0.1:5001"),
+        ("http://127.0.0.1:99999", "error: http://127.0.0.1:99999 is no url: Port out of range"),
+        ("ftp://127.0.0.1", "error: ftp://127.0.0.1 is no url; write it like http"),
+        ("http://127.0.0.1\n:1", r"error: no scheduler answers at http://127.0.0.1\u000a:1"),
+    ],
+)
+def test_an_address_where_nothing_answers_is_one_clear_line(url: str, expected: str) -> None:
+    answer = ask("--url", url)
+    assert answer.exit_code == 1
+    assert answer.stderr.startswith(expected)
+    assert answer.stderr.count("\n") == 1
+
+
+class _Sleeper:
+    """Counts waits and ends the watch at the third."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def __call__(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        if len(self.waits) == 3:
+            raise KeyboardInterrupt
+
+
+def test_watching_goes_on_until_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeper = _Sleeper()
+    monkeypatch.setattr(time, "sleep", sleeper)
+    with answering(b'{"replicas": []}') as (url, answers):
+        answer = ask("--url", url, "--json", "--watch", "--interval", "7")
+    assert answer.exit_code == 0
+    assert answer.output == '{"replicas":[]}\n' * 3 + "\n"
+    assert sleeper.waits == [7, 7, 7]
+    assert len(answers.seen) == 3
+
+
+def test_watching_survives_a_scheduler_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeper = _Sleeper()
+    monkeypatch.setattr(time, "sleep", sleeper)
+    answer = ask("--url", "http://127.0.0.1:1", "--watch")
+    assert answer.exit_code == 0
+    assert len(sleeper.waits) == 3
+    assert "no scheduler answers" in answer.output

@@ -1,0 +1,222 @@
+import itertools
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luftpause.core.dialects.observe import (
+    BODY_BYTES_MAX,
+    ERROR_CHARS_MAX,
+    TOOL_CALLS_MAX,
+    BodyObserver,
+    Observed,
+    StreamObserver,
+    observe_body,
+)
+from luftpause.core.dialects.sse import EVENT_BYTES_MAX
+from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.turns import Usage
+
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}}
+
+
+def chunk(*, spaced: bool = False, **fields: object) -> bytes:
+    separators = (", ", ": ") if spaced else (",", ":")
+    return json.dumps({"id": "c", "choices": [], **fields}, separators=separators).encode()
+
+
+def choice(*, index: int = 0, finish: str | None = None, **delta: object) -> dict[str, object]:
+    return {"index": index, "delta": delta, "finish_reason": finish}
+
+
+def call(name: str | None, index: int = 0) -> dict[str, object]:
+    return {"index": index, "id": name, "type": "function", "function": {"name": "look", "arguments": ""}}
+
+
+def stream(*documents: bytes, end: bytes = b"\n") -> bytes:
+    return b"".join(b"data: " + document + end + end for document in (*documents, b"[DONE]"))
+
+
+def observed(*pieces: bytes) -> Observed:
+    observer = StreamObserver()
+    for piece in pieces:
+        observer.feed(piece)
+    return observer.observed()
+
+
+TYPICAL = (
+    chunk(choices=[choice(role="assistant")], usage=None),
+    chunk(choices=[choice(content='says "usage":{ and \n\n "finish_reason":"stop"')], usage=None),
+    chunk(choices=[choice(tool_calls=[call("call_1"), call("call_2", 1)])], spaced=True),
+    chunk(choices=[choice(index=1, tool_calls=[call("call_3")])]),
+    chunk(choices=[choice(tool_calls=[call(None)])]),
+    chunk(choices=[choice(finish="tool_calls")], spaced=True),
+    chunk(usage=USAGE),
+)
+EXPECTED = Observed(
+    finish="tool_calls",
+    usage=Usage(prompt_tokens=7, completion_tokens=3, cached_tokens=5),
+    tool_calls=(ToolCallId("call_1"), ToolCallId("call_2"), ToolCallId("call_3")),
+)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_stream_tells_usage_finish_and_the_tool_calls_of_all_choices(end: bytes) -> None:
+    assert observed(stream(*TYPICAL, end=end)) == EXPECTED
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_every_cut_in_two_tells_the_same(end: bytes) -> None:
+    whole = stream(*TYPICAL, end=end)
+
+    for cut in range(len(whole) + 1):
+        assert observed(whole[:cut], whole[cut:]) == EXPECTED, cut
+
+
+def test_byte_by_byte_tells_the_same() -> None:
+    whole = stream(*TYPICAL)
+
+    assert observed(*(whole[at : at + 1] for at in range(len(whole)))) == EXPECTED
+
+
+DOCUMENTS = st.sampled_from([*TYPICAL, b'{"error": {"message": "out of memory"}}', b"no json \xff", b"[]", b""])
+
+
+@given(
+    st.lists(st.tuples(DOCUMENTS, st.sampled_from([b"\n\n", b"\r\n\r\n", b"\n", b"\r\n"]))),
+    st.lists(st.integers(0, 100_000), max_size=12),
+)
+def test_any_chunking_equals_the_whole(documents: list[tuple[bytes, bytes]], cuts: list[int]) -> None:
+    whole = b"".join(b"data: " + document + end for document, end in documents)
+    points = [0, *sorted(cut % (len(whole) + 1) for cut in cuts), len(whole)]
+    pieces = [whole[start:end] for start, end in itertools.pairwise(points)]
+
+    assert observed(*pieces) == observed(whole)
+
+
+def test_text_that_looks_like_a_marker_is_text() -> None:
+    text = '"usage":{"prompt_tokens":1},"finish_reason":"stop","tool_calls":[{"id":"x"}],"error":"no"'
+
+    assert observed(stream(chunk(choices=[choice(content=text)]))) == Observed()
+
+
+def test_an_event_of_several_data_lines_is_one_document() -> None:
+    lines = json.dumps({"choices": [choice(finish="stop")], "usage": USAGE}, indent=1).encode().split(b"\n")
+
+    seen = observed(b"event: message\n" + b"".join(b"data: " + line + b"\n" for line in lines) + b"\n")
+
+    assert seen == Observed(finish="stop", usage=EXPECTED.usage)
+
+
+def test_a_last_event_without_its_blank_line_counts() -> None:
+    assert observed(b"data: " + chunk(usage=USAGE)).usage == EXPECTED.usage
+
+
+def test_an_error_event_is_reported_and_cut() -> None:
+    seen = observed(stream(chunk(choices=[choice(content="a")]), b'{"error": {"message": "%b"}}' % (b"x" * 1000)))
+
+    assert seen.error.startswith('{"message": "x')
+    assert len(seen.error) == ERROR_CHARS_MAX
+    assert seen.finish == ""
+
+
+def test_the_last_usage_and_the_first_finish_win() -> None:
+    first, last = {"prompt_tokens": 7}, {"prompt_tokens": 7, "completion_tokens": 9, "prompt_tokens_details": None}
+
+    seen = observed(
+        stream(
+            chunk(choices=[choice(finish="length")], usage=first), chunk(choices=[choice(finish="stop")], usage=last)
+        )
+    )
+
+    assert seen == Observed(finish="length", usage=Usage(prompt_tokens=7, completion_tokens=9))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b'{"usage": {"prompt_tokens": "many"}, "choices": [{"finish_reason":"stop"}]}',
+        b'{"usage": {}, "choices": [{"finish_reason":"stop"}]}',
+    ],
+)
+def test_an_unreadable_usage_hides_nothing_else(document: bytes) -> None:
+    assert observed(stream(document)) == Observed(finish="stop")
+
+
+@pytest.mark.parametrize(
+    "document", [b'{"usage": {', b'{"choices": 1, "usage": {"a":1}}', b'"usage": {' * 9, b'{"error":']
+)
+def test_what_cannot_be_read_is_not_reported(document: bytes) -> None:
+    assert observed(stream(document)) == Observed()
+
+
+def test_deep_nesting_is_not_reported() -> None:
+    deep = b'{"usage": {"x":' + b"[" * 60_000 + b"]" * 60_000 + b"}}"
+
+    assert observed(stream(deep)) == Observed()
+
+
+def test_the_end_is_seen_as_soon_as_it_is_whole() -> None:
+    observer = StreamObserver()
+    observer.feed(b'data: {"choices":[{"delta":{"content":"[DONE]"}}]}\n\n')
+    assert not observer.done
+    observer.feed(b"data: [DO")
+    assert not observer.done
+    observer.feed(b"NE]\n\n")
+    assert observer.done
+
+
+def test_the_first_byte_counts_as_first_token() -> None:
+    observer = StreamObserver()
+    observer.feed(b"")
+    assert not observer.first_token_seen
+    observer.feed(b"d")
+    assert observer.first_token_seen
+
+
+def test_an_endless_line_is_skipped_and_later_events_count() -> None:
+    pieces = [b"x" * 10_000] * (EVENT_BYTES_MAX // 10_000 + 2)
+
+    assert observed(b"data: ", *pieces, b"\n\n", stream(*TYPICAL)) == EXPECTED
+
+
+def test_tool_call_ids_are_bounded() -> None:
+    calls = [call(f"call_{at}", at) for at in range(TOOL_CALLS_MAX + 10)]
+
+    assert len(observed(stream(chunk(choices=[choice(tool_calls=calls)]))).tool_calls) == TOOL_CALLS_MAX
+
+
+def test_a_whole_answer_tells_the_same() -> None:
+    body = json.dumps(
+        {
+            "choices": [
+                {"message": {"tool_calls": [call("call_1"), call("call_2")]}, "finish_reason": "tool_calls"},
+                {"message": {"tool_calls": [call("call_3")]}, "finish_reason": "tool_calls"},
+            ],
+            "usage": USAGE,
+        }
+    ).encode()
+
+    assert observe_body(body) == EXPECTED
+    observer = BodyObserver()
+    observer.feed(b"")
+    assert not observer.first_token_seen
+    for at in range(0, len(body), 7):
+        observer.feed(body[at : at + 7])
+    assert observer.first_token_seen
+    assert observer.observed() == EXPECTED
+
+
+@pytest.mark.parametrize("body", [b"", b"plain text", b"null", b"[1]", b'{"choices": null, "usage": null}'])
+def test_a_body_that_says_nothing_reports_nothing(body: bytes) -> None:
+    assert observe_body(body) == Observed()
+
+
+def test_an_overlong_answer_is_not_kept() -> None:
+    observer = BodyObserver()
+    observer.feed(b" " * (BODY_BYTES_MAX - 10))
+    observer.feed(chunk(usage=USAGE))
+    observer.feed(chunk(usage=USAGE))
+
+    assert observer.observed() == Observed()

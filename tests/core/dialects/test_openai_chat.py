@@ -1,0 +1,90 @@
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luftpause.core.dialects.openai_chat import MODEL_CHARS_MAX, BadRequestError, Peek, peek
+from luftpause.core.model.ids import ModelName, ToolCallId
+
+CONVERSATION = b"""{"model": "m", "messages": [
+    {"role": "user", "content": "hi", "tool_calls": null},
+    {"role": "assistant", "tool_calls": [{"id": "call_1"}, {"id": "call_2"}, {"id": ""}, {"id": null}]},
+    {"role": "tool", "tool_call_id": "call_2", "content": [{"type": "text", "text": "x"}]},
+    {"role": "tool", "tool_call_id": "call_3"}]}"""
+
+
+@pytest.mark.parametrize("with_tool_calls", [False, True])
+@pytest.mark.parametrize(
+    ("body", "stream"),
+    [
+        (b'{"model":"m"}', False),
+        (b'{"model":"m","stream":true}', True),
+        (b'\n{ "stream" : false , "model" : "m", "x": [1e400, {"a": -0.0}] }', False),
+        (b'{"model":"m","stream":null}', False),
+    ],
+)
+def test_model_and_stream_are_read(body: bytes, stream: bool, with_tool_calls: bool) -> None:
+    assert peek(body, with_tool_calls=with_tool_calls) == Peek(model=ModelName("m"), stream=stream)
+
+
+def test_tool_call_ids_are_read_only_when_asked_for() -> None:
+    ids = (ToolCallId("call_1"), ToolCallId("call_2"), ToolCallId("call_3"))
+
+    assert peek(CONVERSATION, with_tool_calls=True).tool_calls == ids
+    assert peek(CONVERSATION, with_tool_calls=False).tool_calls == ()
+
+
+@pytest.mark.parametrize(
+    "messages", [b'"text"', b"[1]", b'[{"tool_calls": 3}]', b'[{"tool_call_id": 7}]', b"[" * 60_000 + b"]" * 60_000]
+)
+def test_odd_messages_are_the_engines_to_judge(messages: bytes) -> None:
+    body = b'{"model": "m", "messages": ' + messages + b"}"
+    if messages.startswith(b"[["):
+        with pytest.raises(BadRequestError, match="nested too deeply"):
+            peek(body, with_tool_calls=True)
+    else:
+        assert peek(body, with_tool_calls=True) == Peek(model=ModelName("m"), stream=False)
+
+
+@pytest.mark.parametrize("with_tool_calls", [False, True])
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "not valid JSON"),
+        (b"hello", "not valid JSON"),
+        (b'{"model": "m"', "not valid JSON"),
+        (b'{"model": "m"} x', "not valid JSON"),
+        (b'{"model": "\xff"}', "not valid JSON"),
+        (b'["m"]', "expected `object`, got `array`"),
+        (b"null", "expected `object`"),
+        (b"{}", "`model` is missing"),
+        (b'{"model": ""}', "`model` is empty"),
+        (b'{"model": 3}', r"expected `str`, got `int` - at `\$.model`"),
+        (b'{"model": null}', r"at `\$.model`"),
+        (b'{"model": "m", "stream": "yes"}', r"at `\$.stream`"),
+        (b'{"model": "m", "model": "n"}', "more than once"),
+        (b'{"model": "' + b"m" * (MODEL_CHARS_MAX + 1) + b'"}', "longer than"),
+        (b'{"model": "m", "x": {"model": 1}, "y": [}', "not valid JSON"),
+    ],
+)
+def test_what_cannot_be_routed_is_refused_with_a_reason(body: bytes, message: str, with_tool_calls: bool) -> None:
+    with pytest.raises(BadRequestError, match=message):
+        peek(body, with_tool_calls=with_tool_calls)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model": "m", "tools": [{"parameters": {"model": {"model": 1}, "other": {"model": 2}}}]}',
+        rb'{"messages": [{"content": "{\"model\": \"a\", \"model\": \"b\"}"}], "model": "m", "x": "model"}',
+    ],
+)
+def test_a_nested_or_quoted_model_is_no_repeat(body: bytes) -> None:
+    assert peek(body, with_tool_calls=False).model == "m"
+
+
+@given(st.binary(max_size=60) | st.text(alphabet='{}[]",:model0strea ', max_size=40).map(str.encode))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    with contextlib.suppress(BadRequestError):
+        assert peek(body, with_tool_calls=True).model

@@ -1,0 +1,64 @@
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luftpause.core.dialects.sse import EVENT_BYTES_MAX, EventCutter, data_of, split_events
+
+LINES = st.sampled_from([b"data: one", b"data:two", b": comment", b"event: x", b"", b"data: \xc3\xa4"])
+ENDS = st.sampled_from([b"\n", b"\r\n"])
+
+
+def cut_at(stream: bytes, cuts: list[int]) -> list[bytes]:
+    points = [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
+    return [stream[start:end] for start, end in itertools.pairwise(points)]
+
+
+def events_of(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
+    cutter = EventCutter()
+    events = [event for piece in pieces for event in split_events(cutter.feed(piece))]
+    return events, cutter.rest().strip(b"\r\n")
+
+
+@given(st.lists(st.tuples(LINES, ENDS)), st.lists(st.integers(0, 10_000)))
+def test_events_are_the_same_however_the_stream_is_cut(lines: list[tuple[bytes, bytes]], cuts: list[int]) -> None:
+    stream = b"".join(line + end for line, end in lines)
+
+    assert events_of(cut_at(stream, cuts)) == events_of([stream])
+
+
+def test_whole_events_are_given_out_and_the_unfinished_one_is_kept() -> None:
+    cutter = EventCutter()
+
+    assert cutter.feed(b"data: a\n\ndata: b") == b"data: a\n\n"
+    assert cutter.rest() == b"data: b"
+    assert cutter.feed(b"\n") == b""
+    assert cutter.feed(b"\n") == b"data: b\n\n"
+    assert cutter.rest() == b""
+
+
+def test_an_endless_line_costs_bounded_memory_and_the_next_event_is_seen() -> None:
+    cutter = EventCutter()
+    for _ in range(64):
+        assert cutter.feed(b"x" * (EVENT_BYTES_MAX // 8)) == b""
+        assert len(cutter._rest) <= EVENT_BYTES_MAX + EVENT_BYTES_MAX // 8
+
+    assert cutter.feed(b"x\n") == b""
+    assert cutter.feed(b"\ndata: after\n\n") == b"data: after\n\n"
+
+
+def test_an_overlong_event_is_left_out_however_it_is_cut() -> None:
+    for size in range(EVENT_BYTES_MAX - 2, EVENT_BYTES_MAX + 6):
+        stream = b"data: a\n\n" + b"x" * size + b"\r\n\r\ndata: b\n\n"
+        whole = events_of([stream])
+        assert (b"x" * size in whole[0]) == (size <= EVENT_BYTES_MAX)
+        for cut in (9, 9 + size, 10 + size, 11 + size, 12 + size, 13 + size):
+            assert events_of([stream[:cut], stream[cut:]]) == whole
+            assert events_of([stream[: cut - 4], stream[cut - 4 : cut], stream[cut:]]) == whole
+
+
+def test_the_data_of_an_event_is_its_data_lines_joined() -> None:
+    assert data_of(b"data: one") == b"one"
+    assert data_of(b"data:one") == b"one"
+    assert data_of(b"event: x\r\ndata: one\r\n: comment\r\ndata:  two") == b"one\n two"
+    assert data_of(b": only a comment") == b""

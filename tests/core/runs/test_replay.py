@@ -1,0 +1,33 @@
+from core.runs.run_builders import NOW, after, intended, said, spawned
+from luftpause.core.model.ids import RunId
+from luftpause.core.runs.events import RunFinished
+from luftpause.core.runs.replay import History, replay, unfinished
+from luftpause.core.runs.state import Failed
+
+
+def test_a_history_gives_the_state_that_was_lived() -> None:
+    events = (spawned(), said("", "c1"), intended("c1"))
+    assert replay([History(run=RunId("r"), events=events)], NOW) == after(*events).state
+
+
+def test_parents_are_replayed_before_children_whatever_the_order() -> None:
+    child = History(run=RunId("kid"), events=(spawned("kid", parent="r"), said("x", run="kid")))
+    parent = History(run=RunId("r"), events=(spawned(),))
+    assert replay([child, parent], NOW) == replay([parent, child], NOW)
+    assert replay([child, parent], NOW).runs[RunId("r")].subtree.turns == 1
+
+
+def test_a_damaged_history_makes_a_failed_run_that_is_not_resumed() -> None:
+    state = replay([History(run=RunId("r"), events=(spawned(),), damage="line 3 is broken")], NOW)
+    assert state.runs[RunId("r")].phase == Failed(error="line 3 is broken")
+    assert unfinished(state) == ()
+
+
+def test_a_damaged_history_without_a_beginning_is_no_run() -> None:
+    assert len(replay([History(run=RunId("r"), events=(), damage="line 1 is broken")], NOW).runs) == 0
+
+
+def test_unfinished_runs_come_parents_first() -> None:
+    events = (spawned("z"), spawned("b", parent="z"), spawned("a", parent="b"), spawned("done"))
+    state = after(*events, RunFinished(run=RunId("done"), result="")).state
+    assert unfinished(state) == ("z", "b", "a")

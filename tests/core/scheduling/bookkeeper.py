@@ -1,0 +1,206 @@
+"""An account of what should be true, kept from events and orders alone and written without looking at the code.
+
+Every method first takes in what an event means, then audits the orders that it led to. Instants are whole seconds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from luftpause.core.model.refusals import RefusalReason
+from luftpause.core.model.replicas import Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.events import TurnArrived
+
+TURN_TIMEOUT_S = 600
+RUN_EXPIRY_S = 1800
+
+
+@dataclass
+class Place:
+    """A replica as the account sees it."""
+
+    spec: ReplicaSpec
+    healthy: bool = False
+    load: Load | None = None
+
+
+@dataclass
+class Life:
+    """A run: what its last turn left behind, and whether it has a home that has been well ever since."""
+
+    service_class: ServiceClass
+    rested_at: int
+    paused: bool = False
+    home: str | None = None
+    bound: bool = False
+
+
+@dataclass
+class Bookkeeper:
+    """All that is open, by whom, where."""
+
+    places: dict[str, Place] = field(default_factory=dict)
+    flying: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, None] = field(default_factory=dict)
+    offers: dict[str, TurnArrived] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+    orphans: set[str] = field(default_factory=set)
+    lives: dict[str, Life] = field(default_factory=dict)
+
+    def is_open(self, turn: str) -> bool:
+        return turn in self.flying or turn in self.waiting
+
+    def arrived(self, offer: TurnArrived, now: int, actions: Sequence[Action]) -> None:
+        answers = [
+            action
+            for action in actions
+            if isinstance(action, PlaceTurn | HoldTurn | RefuseTurn) and action.turn == offer.turn
+        ]
+        assert len(answers) == 1, f"one offer, one answer: {answers}"
+        if self.is_open(offer.turn):
+            self.seen[offer.turn] = now
+            answer = answers[0]
+            if offer.turn in self.flying:
+                assert isinstance(answer, PlaceTurn)
+                assert answer.replica == self.flying[offer.turn], "the same placement again"
+            else:
+                assert isinstance(answer, HoldTurn)
+            assert len(actions) == 1, "an offer made again moves nobody"
+            return
+        served = any(
+            place.spec.kind is offer.kind and offer.model in place.spec.models for place in self.places.values()
+        )
+        if not served:
+            assert isinstance(answers[0], RefuseTurn)
+            assert answers[0].why.reason is RefusalReason.UNKNOWN_MODEL
+            assert len(actions) == 1
+            return
+        self.offers[offer.turn] = offer
+        self.seen[offer.turn] = now
+        self.waiting[offer.turn] = None
+        if offer.kind is ReplicaKind.GENERATIVE:
+            life = self.lives.setdefault(offer.run, Life(service_class=offer.service_class, rested_at=now))
+            life.service_class = offer.service_class
+        self.audit(actions)
+        assert isinstance(answers[0], PlaceTurn) is (offer.turn in self.flying)
+
+    def ended(self, turn: str, now: int, *, tools: bool = False, answered: bool = False) -> None:
+        if not self.is_open(turn):
+            return
+        offer = self.offers[turn]
+        in_run = offer.kind is ReplicaKind.GENERATIVE and turn not in self.orphans
+        where = self.flying.pop(turn, None)
+        self.waiting.pop(turn, None)
+        self.seen.pop(turn)
+        self.orphans.discard(turn)
+        if not in_run:
+            return
+        life = self.lives[offer.run]
+        life.rested_at = now
+        if where is not None:
+            life.paused = tools
+            if answered and where in self.places and not self.flying_of(offer.run):
+                life.home, life.bound = where, True
+
+    def flying_of(self, run: str) -> list[str]:
+        return [
+            turn
+            for turn in self.flying
+            if self.offers[turn].run == run
+            and self.offers[turn].kind is ReplicaKind.GENERATIVE
+            and turn not in self.orphans
+        ]
+
+    def waiting_of(self, run: str) -> list[str]:
+        return [
+            turn
+            for turn in self.waiting
+            if self.offers[turn].run == run and self.offers[turn].kind is ReplicaKind.GENERATIVE
+        ]
+
+    def unbind(self, replica: str) -> None:
+        for life in self.lives.values():
+            if life.home == replica:
+                life.bound = False
+
+    def run_ended(self, run: str, actions: Sequence[Action]) -> None:
+        refused = [action.turn for action in actions if isinstance(action, RefuseTurn)]
+        assert refused == self.waiting_of(run)
+        self.forget(run)
+        self.audit(actions)
+
+    def forget(self, run: str) -> None:
+        for turn in self.waiting_of(run):
+            self.waiting.pop(turn)
+            self.seen.pop(turn)
+        self.orphans.update(self.flying_of(run))
+        self.lives.pop(run, None)
+
+    def woke_up(self, now: int, actions: Sequence[Action]) -> None:
+        late = [turn for turn, seen in self.seen.items() if seen + TURN_TIMEOUT_S <= now]
+        refused = {action.turn for action in actions if isinstance(action, RefuseTurn)}
+        assert refused == {turn for turn in late if turn in self.waiting}
+        for turn in late:
+            self.ended(turn, now)
+        old = {
+            run
+            for run, life in self.lives.items()
+            if life.rested_at + RUN_EXPIRY_S <= now and not self.flying_of(run) and not self.waiting_of(run)
+        }
+        assert {action.run for action in actions if isinstance(action, ForgetRun)} == old
+        for run in old:
+            self.forget(run)
+        self.audit(actions)
+
+    def replica_left(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            if isinstance(action, RefuseTurn):
+                offer = self.offers[action.turn]
+                assert not any(offer.model in place.spec.models for place in self.places.values())
+                self.ended(action.turn, self.lives[offer.run].rested_at)
+        self.audit(actions)
+
+    def audit(self, actions: Sequence[Action]) -> None:
+        """Follow the placements in their order; each must be lawful at its moment."""
+        for action in actions:
+            if isinstance(action, PlaceTurn):
+                self.audit_placement(action)
+
+    def audit_placement(self, action: PlaceTurn) -> None:
+        assert action.turn in self.waiting, f"{action.turn} was placed but does not wait"
+        offer = self.offers[action.turn]
+        place = self.places[action.replica]
+        assert place.healthy, f"{action.turn} went to unhealthy {action.replica}"
+        assert offer.model in place.spec.models
+        assert offer.kind is place.spec.kind
+        generative = offer.kind is ReplicaKind.GENERATIVE
+        if generative:
+            self.audit_home(action, offer)
+        self.waiting.pop(action.turn)
+        in_flight = sum(where == action.replica for where in self.flying.values())
+        if place.load is not None and place.load.waiting:
+            kept = self.kept_on(action.replica) if offer.service_class is ServiceClass.BATCH else 0
+            assert in_flight + kept < place.load.running, f"{action.turn} does not fit on {action.replica}"
+        self.flying[action.turn] = action.replica
+        if generative:
+            life = self.lives[offer.run]
+            life.home, life.bound = action.replica, True
+
+    def audit_home(self, action: PlaceTurn, offer: TurnArrived) -> None:
+        life = self.lives[offer.run]
+        home = self.places.get(life.home) if life.home is not None and life.bound else None
+        pinned = life.paused or self.flying_of(offer.run)
+        if pinned and home is not None and home.healthy and offer.model in home.spec.models:
+            assert action.replica == life.home, f"{action.turn} left its healthy home {life.home}"
+
+    def kept_on(self, replica: str) -> int:
+        return sum(
+            life.home == replica
+            and life.bound
+            and life.paused
+            and life.service_class is ServiceClass.INTERACTIVE
+            and not self.flying_of(run)
+            and not self.waiting_of(run)
+            for run, life in self.lives.items()
+        )

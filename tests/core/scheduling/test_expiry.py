@@ -1,0 +1,140 @@
+"""What ends by itself, and when."""
+
+import pytest
+
+from core.scheduling.builders import World, arrived, finished, forgotten, placed, probed, refused, spec
+from luftpause.core.model.ids import Instant, TurnId
+from luftpause.core.model.refusals import RefusalReason
+from luftpause.core.scheduling.actions import RefuseTurn
+from luftpause.core.scheduling.decide import next_deadline
+from luftpause.core.scheduling.events import FirstTokenSeen, RunPhase, TurnArrived, TurnsRenewed, TurnStarted, WokeUp
+from luftpause.core.scheduling.state import Limits
+
+
+def test_an_empty_scheduler_sleeps_for_ever() -> None:
+    assert next_deadline(World(spec("a")).state) is None
+
+
+def test_a_turn_without_a_sign_of_life_is_dropped_after_ten_minutes_and_frees_its_slot() -> None:
+    world = World(spec("a"))
+    world.place(arrived("t1", "r"))
+    world.tell(probed("a", running=1, waiting=1))
+    assert next_deadline(world.state) == 600.0
+    world.later(599)
+    world.hold(arrived("t2"))
+    assert world.tell(WokeUp()) == ()
+    world.later(1)
+    assert placed(world.tell(WokeUp())) == [("t2", "a")]
+    assert world.phase("r") is RunPhase.IDLE
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        TurnStarted(turn=TurnId("t")),
+        FirstTokenSeen(turn=TurnId("t")),
+        TurnsRenewed(turns=(TurnId("unknown"), TurnId("t"))),
+        arrived("t"),
+    ],
+    ids=lambda sign: type(sign).__name__,
+)
+def test_any_sign_of_life_renews_a_turn(sign: TurnStarted | FirstTokenSeen | TurnsRenewed | TurnArrived) -> None:
+    world = World(spec("a"))
+    world.place(arrived("t"))
+    world.later(500)
+    world.tell(sign)
+    world.later(100)
+    assert world.tell(WokeUp()) == ()
+    assert world.in_flight("a") == 1
+    assert next_deadline(world.state) == 1100.0
+    world.later(500)
+    world.tell(WokeUp())
+    assert world.in_flight("a") == 0
+
+
+def test_a_held_turn_lives_as_long_as_its_dataplane_renews_it() -> None:
+    world = World(spec("a"), healthy=False)
+    world.hold(arrived("t", "r"))
+    for _ in range(10):
+        world.later(599)
+        world.tell_all([TurnsRenewed(turns=(TurnId("t"),)), WokeUp()])
+    assert TurnId("t") in world.state.held
+    world.later(601)
+    actions = world.tell(WokeUp())
+    assert refused(actions) == ["t"]
+    assert isinstance(actions[0], RefuseTurn)
+    assert actions[0].why.reason is RefusalReason.EXPIRED
+
+
+def test_a_late_completion_of_an_expired_turn_changes_nothing() -> None:
+    world = World(spec("a"))
+    world.place(arrived("t"))
+    world.later(600)
+    world.tell(WokeUp())
+    before = world.state
+    assert world.tell(finished("t", tools=1)) == ()
+    assert world.state == before
+
+
+@pytest.mark.parametrize("tools", [0, 1])
+def test_a_run_is_forgotten_thirty_minutes_after_its_last_turn_ended(tools: int) -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t", "r"), finished("t", tools=tools)])
+    world.later(1799)
+    assert forgotten(world.tell(WokeUp())) == []
+    world.later(1)
+    assert forgotten(world.tell(WokeUp())) == ["r"]
+    assert world.phase("r") is None
+    assert next_deadline(world.state) is None
+
+
+def test_a_forgotten_run_that_comes_back_starts_without_affinity() -> None:
+    world = World(spec("a"), spec("b"))
+    world.tell_all([arrived("t", "r"), finished("t", tools=1)])
+    world.later(1800)
+    world.tell_all([WokeUp(), arrived("x"), arrived("y"), finished("y")])
+    assert (world.in_flight("b"), world.in_flight("a")) == (1, 0)
+    world.place(arrived("t2", "r"))
+    assert world.in_flight("a") == 1
+
+
+def test_a_run_with_a_turn_in_flight_or_held_never_goes_idle() -> None:
+    world = World(spec("a"))
+    world.place(arrived("t", "r"))
+    for _ in range(10):
+        world.later(590)
+        world.tell_all([TurnsRenewed(turns=(TurnId("t"),)), WokeUp()])
+    assert world.phase("r") is RunPhase.GENERATING
+
+
+def test_deadlines_are_rounded_up_to_whole_seconds_so_that_many_share_a_wake_up() -> None:
+    world = World(spec("a"))
+    for number in range(100):
+        world.place(arrived(f"t{number}"))
+        world.later(0.009)
+    assert next_deadline(world.state) == 600.0
+    world.now = Instant(601.0)
+    world.tell(WokeUp())
+    assert next_deadline(world.state) is not None
+    assert world.in_flight("a") == 0
+
+
+def test_a_turn_renewed_long_ago_is_dropped_by_the_first_wake_up_after_its_deadline() -> None:
+    world = World(spec("a"))
+    world.place(arrived("t"))
+    world.later(500)
+    world.tell(TurnsRenewed(turns=(TurnId("t"),)))
+    world.later(5000)
+    world.tell(WokeUp())
+    assert world.in_flight("a") == 0
+
+
+def test_a_wake_up_never_leaves_a_deadline_that_has_passed() -> None:
+    world = World(spec("a"), limits=Limits(turn_timeout_s=0.1, run_idle_expiry_s=0.3))
+    for number in range(50):
+        world.place(arrived(f"t{number}"))
+        world.later(0.0137)
+        world.tell(WokeUp())
+        deadline = next_deadline(world.state)
+        assert deadline is not None
+        assert deadline > world.now

@@ -1,0 +1,105 @@
+"""Which held turn goes out next."""
+
+from core.scheduling.builders import World, arrived, finished, placed, probed, spec
+from luftpause.core.scheduling.events import ReplicaAdded
+
+
+def full_world(*flights: tuple[str, str]) -> World:
+    """One replica that runs these (turn, caller) and takes no more."""
+    world = World(spec("a"))
+    for turn, caller in flights:
+        world.place(arrived(turn, caller=caller))
+    world.tell(probed("a", running=len(flights), waiting=5))
+    return world
+
+
+def drained(world: World, turns: list[str]) -> list[str]:
+    """End turns one by one; return who got each place."""
+    return [turn for ended in turns for turn, _ in placed(world.tell(finished(ended)))]
+
+
+def test_interactive_turns_go_before_batch_turns_that_came_first() -> None:
+    world = full_world(("x", "c"), ("y", "c"))
+    world.hold(arrived("b", batch=True))
+    world.hold(arrived("i"))
+    assert drained(world, ["x", "y"]) == ["i", "b"]
+
+
+def test_among_equals_the_caller_with_fewest_turns_in_flight_goes_first() -> None:
+    world = full_world(("x", "greedy"), ("y", "greedy"), ("z", "modest"))
+    world.hold(arrived("g", caller="greedy"))
+    world.hold(arrived("m", caller="modest"))
+    assert drained(world, ["x"]) == ["g"], "one each now, so the earlier arrival"
+    assert drained(world, ["y"]) == ["m"]
+
+
+def test_one_callers_flood_does_not_starve_another() -> None:
+    world = full_world(("x1", "flood"), ("x2", "flood"), ("x3", "flood"))
+    for number in range(50):
+        world.hold(arrived(f"f{number}", caller="flood"))
+    world.hold(arrived("q1", caller="quiet"))
+    world.hold(arrived("q2", caller="quiet"))
+    assert drained(world, ["x1", "x2", "x3", "q1"]) == ["q1", "f0", "f1", "q2"]
+
+
+def test_principals_share_first_and_their_callers_after() -> None:
+    world = World(spec("a"))
+    for number in range(4):
+        world.place(arrived(f"x{number}", principal="alice", caller=f"c{number}"))
+    world.tell(probed("a", running=4, waiting=1))
+    world.hold(arrived("a1", principal="alice", caller="fresh"))
+    world.hold(arrived("b1", principal="bob", caller="c"))
+    world.hold(arrived("b2", principal="bob", caller="c"))
+    assert drained(world, ["x0", "x1", "x2"]) == ["b1", "b2", "a1"]
+
+
+def test_turns_of_one_caller_go_out_by_arrival() -> None:
+    world = full_world(("x", "c"), ("y", "c"), ("z", "c"))
+    for turn in ("t2", "t10", "t1"):
+        world.hold(arrived(turn))
+    assert drained(world, ["x", "y", "z"]) == ["t2", "t10", "t1"]
+
+
+def test_a_turn_offered_again_after_a_reconnect_keeps_its_place() -> None:
+    """Case 17."""
+    world = full_world(("x", "c"), ("y", "c"))
+    world.later(60)
+    world.hold(arrived("young"))
+    world.later(1)
+    world.hold(arrived("old", age_s=30))
+    assert drained(world, ["x", "y"]) == ["old", "young"]
+
+
+def test_a_turn_that_fits_is_not_kept_behind_one_that_does_not() -> None:
+    """A batch turn kept out of `a` does not block an interactive one, nor one for another model."""
+    world = World(spec("a"), spec("b", "n"))
+    world.tell_all([arrived("i1", "r"), arrived("y"), finished("i1", tools=1), probed("a", running=2, waiting=1)])
+    world.hold(arrived("b1", batch=True))
+    assert world.place(arrived("n1", model="n")) == "b"
+    assert world.place(arrived("i2")) == "a"
+
+
+def test_a_new_replica_takes_held_turns_as_soon_as_it_is_healthy() -> None:
+    world = full_world(("x", "c"))
+    world.hold(arrived("t1", batch=True))
+    world.hold(arrived("t2"))
+    assert placed(world.tell(ReplicaAdded(spec=spec("b")))) == []
+    assert placed(world.tell(probed("b"))) == [("t2", "b"), ("t1", "b")]
+
+
+def test_a_new_replica_with_little_room_takes_that_many() -> None:
+    world = full_world(("x", "c"))
+    for number in range(5):
+        world.hold(arrived(f"t{number}"))
+    world.tell(ReplicaAdded(spec=spec("b")))
+    assert placed(world.tell(probed("b", running=2, waiting=1))) == [("t0", "b"), ("t1", "b")]
+
+
+def test_placing_one_turn_of_a_run_ties_its_other_held_turns_to_the_same_replica() -> None:
+    world = full_world(("x", "c"))
+    world.hold(arrived("t1", "r"))
+    world.hold(arrived("t2", "r"))
+    world.tell(ReplicaAdded(spec=spec("b")))
+    assert placed(world.tell(probed("b", running=1, waiting=1))) == [("t1", "b")]
+    assert placed(world.tell(finished("x"))) == [], "t2 waits for b, where t1 runs"
+    assert placed(world.tell(probed("b"))) == [("t2", "b")]

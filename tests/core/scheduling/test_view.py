@@ -1,0 +1,120 @@
+"""What people see of the state."""
+
+from core.scheduling.builders import BATCH, INTERACTIVE, World, arrived, finished, probed, spec
+from luftpause.core.model.ids import CallerId, ModelName, ReplicaId
+from luftpause.core.model.replicas import EngineKind, Load
+from luftpause.core.scheduling.events import ReplicaProbed, ReplicaRemoved, RunPhase
+from luftpause.core.scheduling.reasons import BehindCaller, NoHealthyReplica, WaitingForHome, WaitingForRoom, explain
+from luftpause.core.scheduling.view import HeldView, ReplicaPhase, RunsView, held_by_class, view
+
+A = ReplicaId("a")
+
+
+def phases(world: World) -> dict[str, ReplicaPhase]:
+    return {replica.name: replica.phase for replica in view(world.state, world.now).replicas}
+
+
+def test_a_replica_is_told_with_its_load_and_capacity() -> None:
+    world = World(spec("a", "m", "n"))
+    world.place(arrived("t"))
+    world.tell(ReplicaProbed(replica=A, healthy=True, load=Load(running=1, waiting=2), engine=EngineKind.SGLANG))
+    (replica,) = view(world.state, world.now).replicas
+    assert (replica.name, replica.models, replica.in_flight, replica.capacity) == ("a", ("m", "n"), 1, 1)
+    assert (replica.engine, replica.load, replica.placed) == (EngineKind.SGLANG, Load(running=1, waiting=2), 1)
+
+
+def test_a_declared_engine_is_not_overruled_by_what_its_report_looks_like() -> None:
+    world = World(spec("a", engine=EngineKind.VLLM))
+    world.tell(ReplicaProbed(replica=A, healthy=True, engine=EngineKind.SGLANG))
+    assert view(world.state, world.now).replicas[0].engine is EngineKind.VLLM
+
+
+def test_a_replica_goes_through_its_phases() -> None:
+    world = World(spec("a"), healthy=False)
+    seen = [phases(world)["a"]]
+    for event in (
+        probed("a"),
+        arrived("t"),
+        probed("a", running=1, waiting=1),
+        probed("a", healthy=False),
+        ReplicaRemoved(replica=A),
+    ):
+        world.tell(event)
+        seen.append(phases(world)["a"])
+    assert seen == [
+        ReplicaPhase.STARTING,
+        ReplicaPhase.READY,
+        ReplicaPhase.READY,
+        ReplicaPhase.FULL,
+        ReplicaPhase.DOWN,
+        ReplicaPhase.LEAVING,
+    ]
+    world.tell(finished("t"))
+    assert phases(world) == {}
+
+
+def test_replicas_stand_in_order_of_declaration() -> None:
+    world = World(spec("z"), spec("b"), spec("k"))
+    assert list(phases(world)) == ["z", "b", "k"]
+
+
+def test_held_turns_are_told_by_caller_and_class_in_the_order_in_which_they_would_go() -> None:
+    world = World(spec("a"))
+    world.place(arrived("x", caller="greedy"))
+    world.tell(probed("a", running=1, waiting=1))
+    world.hold(arrived("g1", caller="greedy"))
+    world.later(5)
+    world.hold(arrived("m1", caller="modest"))
+    world.hold(arrived("g2", caller="greedy"))
+    world.hold(arrived("b1", caller="modest", batch=True))
+    world.later(2)
+    room = WaitingForRoom(replica=A, in_flight=1, capacity=1)
+    assert view(world.state, world.now).held == (
+        HeldView(service_class=INTERACTIVE, caller=CallerId("modest"), count=1, oldest_s=2.0, reason=room),
+        HeldView(
+            service_class=INTERACTIVE,
+            caller=CallerId("greedy"),
+            count=2,
+            oldest_s=7.0,
+            reason=BehindCaller(caller=CallerId("modest")),
+        ),
+        HeldView(service_class=BATCH, caller=CallerId("modest"), count=1, oldest_s=2.0, reason=room),
+    )
+
+
+def test_a_caller_held_in_several_pools_is_one_row() -> None:
+    world = World(spec("a"), spec("b", "n"))
+    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), probed("a", running=0, waiting=1)])
+    world.tell(probed("b", running=0, waiting=1))
+    world.hold(arrived("t2", "r"))
+    world.hold(arrived("n1", model="n"))
+    (row,) = view(world.state, world.now).held
+    assert row.count == 2
+    assert row.reason == WaitingForHome(replica=A, in_flight=0, capacity=0)
+
+
+def test_runs_are_counted_by_phase_and_class() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1", "r1"), arrived("t2", "r2"), finished("t2", tools=1), arrived("t3", "r3", batch=True)])
+    world.tell_all([finished("t3"), arrived("t4", "r4")])
+    assert view(world.state, world.now).runs == (
+        RunsView(phase=RunPhase.GENERATING, service_class=INTERACTIVE, count=2),
+        RunsView(phase=RunPhase.PAUSED, service_class=INTERACTIVE, count=1),
+        RunsView(phase=RunPhase.IDLE, service_class=BATCH, count=1),
+    )
+
+
+def test_held_turns_are_counted_by_class_zero_included() -> None:
+    world = World(spec("a"), healthy=False)
+    assert held_by_class(world.state) == {INTERACTIVE: 0, BATCH: 0}
+    world.hold(arrived("t1"))
+    world.hold(arrived("t2", caller="other"))
+    assert held_by_class(world.state) == {INTERACTIVE: 2, BATCH: 0}
+
+
+def test_every_reason_is_a_sentence() -> None:
+    assert explain(NoHealthyReplica(model=ModelName("m"))) == "no healthy replica serves m yet"
+    assert explain(BehindCaller(caller=CallerId("c"))) == "behind caller c in fair order"
+    assert explain(WaitingForRoom(replica=A, in_flight=3, capacity=2)) == "waiting for room: a runs 3 of 2"
+    home = explain(WaitingForHome(replica=A, in_flight=1, capacity=1))
+    assert home == "waiting for its home a, where its prefix is cached: 1 of 1 in flight"

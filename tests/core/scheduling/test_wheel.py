@@ -1,0 +1,57 @@
+"""Deadlines in buckets."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luftpause.core.model.ids import Instant, RunId
+from luftpause.core.scheduling.wheel import Wheel
+
+
+def empty(step_s: float = 1.0) -> Wheel[RunId]:
+    return Wheel(step_s=step_s)
+
+
+def test_keys_come_out_when_their_bucket_is_due_in_order() -> None:
+    wheel = empty().put(RunId("b"), 1.5).put(RunId("a"), 1.2).put(RunId("c"), 2.5)
+    assert wheel.next_at() == 2.0
+    assert wheel.take_due(Instant(1.9)) == ((), wheel)
+    taken, rest = wheel.take_due(Instant(2.0))
+    assert taken == ("a", "b")
+    assert rest.next_at() == 3.0
+
+
+def test_a_key_put_again_moves() -> None:
+    wheel = empty().put(RunId("a"), 1.0).put(RunId("a"), 5.0)
+    assert wheel.take_due(Instant(4.0))[0] == ()
+    assert wheel.take_due(Instant(5.0))[0] == ("a",)
+
+
+def test_dropping_the_last_key_leaves_nothing_to_wake_up_for() -> None:
+    wheel = empty()
+    assert wheel.put(RunId("a"), 1.0).drop(RunId("a")) == wheel
+    assert wheel.drop(RunId("a")) == wheel
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.floats(0, 50)), max_size=40),
+    st.floats(0, 60),
+    st.sampled_from([0.05, 1.0, 7.0]),
+)
+def test_due_keys_are_exactly_those_whose_rounded_deadline_has_passed(
+    changes: list[tuple[str, float | None]], now: float, step_s: float
+) -> None:
+    wheel = empty(step_s)
+    model: dict[RunId, int] = {}
+    for name, deadline in changes:
+        key = RunId(name)
+        if deadline is None:
+            wheel = wheel.drop(key)
+            model.pop(key, None)
+        else:
+            wheel = wheel.put(key, deadline)
+            model[key] = wheel.bucket(deadline)
+    taken, rest = wheel.take_due(Instant(now))
+    assert sorted(taken) == sorted(k for k, b in model.items() if b * step_s <= now)
+    assert dict(rest.bucket_of) == {k: b for k, b in model.items() if b * step_s > now}
+    next_at = rest.next_at()
+    assert next_at is None or next_at > now

@@ -1,0 +1,1 @@
+from adapters.engine_http.conftest import each_loop as each_loop

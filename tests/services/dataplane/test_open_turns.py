@@ -1,0 +1,46 @@
+import asyncio
+
+from adapters.engine_http.scripted_engine import eventually, run_bounded
+from luftpause.core.model.ids import PeerId
+from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnsRenewed, TurnStarted
+from luftpause.services.dataplane.open_turns import OpenTurns
+from services.dataplane.door import PlayedScheduler
+
+
+def test_turn_ids_are_the_peer_and_a_counter() -> None:
+    turns = OpenTurns(PlayedScheduler(), peer=PeerId("dp_x"))
+
+    assert [turns.open(), turns.open()] == ["dp_x.1", "dp_x.2"]
+    assert turns.turns == ("dp_x.1", "dp_x.2")
+
+
+def test_only_the_first_end_of_a_turn_counts() -> None:
+    scheduler = PlayedScheduler()
+    turns = OpenTurns(scheduler, peer=PeerId("dp_x"))
+    refused, failed = turns.open(), turns.open()
+
+    turns.tell(TurnStarted(turn=failed))
+    turns.end(refused, None)
+    turns.end(refused, TurnAbandoned(turn=refused))
+    turns.end(failed, TurnFailed(turn=failed, cause="x"))
+    turns.end(failed, TurnAbandoned(turn=failed))
+
+    assert scheduler.reports == [TurnStarted(turn=failed), TurnFailed(turn=failed, cause="x")]
+    assert len(turns) == 0
+
+
+def test_open_turns_are_renewed_until_they_end() -> None:
+    async def main() -> None:
+        scheduler = PlayedScheduler()
+        turns = OpenTurns(scheduler, peer=PeerId("dp_x"))
+        renewal = asyncio.create_task(turns.renew(0.001))
+        await asyncio.sleep(0.01)
+        assert scheduler.reports == []
+        first, second = turns.open(), turns.open()
+        await eventually(lambda: TurnsRenewed(turns=(first, second)) in scheduler.reports)
+        turns.end(first, None)
+        await eventually(lambda: TurnsRenewed(turns=(second,)) in scheduler.reports)
+        renewal.cancel()
+        await asyncio.wait([renewal])
+
+    run_bounded(main())

@@ -1,0 +1,302 @@
+"""Every route but the chat's own course: what is read from a request, and what the small routes say."""
+
+import asyncio
+import json
+
+import pytest
+
+from adapters.engine_http.scripted_engine import Received, ScriptedEngine, Visit, answer, eventually, run_bounded
+from adapters.raw_client import connected, fetch
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, RunId, ToolCallId
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
+from luftpause.services.dataplane.app import Dataplane
+from luftpause.services.dataplane.headers import for_client, for_engine, refusal_headers, run_to_echo
+from luftpause.services.dataplane.settings import DataplaneSettings
+from services.dataplane.door import BODY, CHAT, RUN, chat_bytes, open_door
+
+
+def engine_that_answers(received: list[Received], *headers: bytes) -> ScriptedEngine:
+    async def script(visit: Visit) -> None:
+        while True:
+            received.append(await visit.request())
+            lines = b"".join(header + b"\r\n" for header in (b"content-type: application/json", *headers))
+            visit.send(answer(b"{}", headers=lines))
+
+    return ScriptedEngine(script)
+
+
+def test_the_headers_tell_the_scheduler_who_asks() -> None:
+    async def main() -> None:
+        async with open_door(engine_that_answers([])) as door:
+            reply = await door.chat(
+                b"x-luftpause-run-id: run 1",
+                b"x-luftpause-parent: p1",
+                b"x-luftpause-class: batch",
+                b"x-luftpause-caller: me",
+                body=b'{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1"}]}',
+            )
+            assert reply.header(RUN) == b"run 1"
+            assert door.scheduler.offers == [
+                TurnOffer(
+                    turn=door.scheduler.offers[0].turn,
+                    peer=door.dataplane.peer,
+                    model=ModelName("m"),
+                    kind=ReplicaKind.GENERATIVE,
+                    service_class=ServiceClass.BATCH,
+                    caller=CallerId("me"),
+                    principal=ANONYMOUS_PRINCIPAL,
+                    keys=IdentityKeys(run=RunId("run 1"), parent=RunId("p1")),
+                    prompt_bytes=66,
+                )
+            ]
+            assert door.scheduler.offers[0].turn == f"{door.dataplane.peer}.1"
+
+    run_bounded(main())
+
+
+def test_without_headers_a_turn_is_interactive_anonymous_and_known_by_its_tool_calls() -> None:
+    async def main() -> None:
+        async with open_door(engine_that_answers([])) as door:
+            body = b'{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1"}]}'
+            reply = await door.chat(body=body)
+            offer = door.scheduler.offers[0]
+            assert offer.service_class is ServiceClass.INTERACTIVE
+            assert offer.caller == "anonymous"
+            assert offer.keys == IdentityKeys(tool_calls=(ToolCallId("call_1"),))
+            assert reply.header(RUN) == b"run_minted_1"
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (b"", "anonymous"),
+        ("grüße 🌬".encode(), "grüße 🌬"),
+        (b"a" * 200, "a" * 128),
+        (b"a" * 127 + "ü".encode() + b"b", "a" * 127),
+        (b"a" * 126 + "ü".encode() + b"b", "a" * 126 + "ü"),
+        (b"\xff\xfe", "anonymous"),
+        (b"a\xffb", "ab"),
+    ],
+)
+def test_a_caller_is_cut_at_128_bytes_without_splitting_a_character(sent: bytes, kept: str) -> None:
+    async def main() -> None:
+        async with open_door(engine_that_answers([])) as door:
+            await door.chat(b"x-luftpause-caller: " + sent)
+            assert door.scheduler.offers[0].caller == kept
+
+    run_bounded(main())
+
+
+def test_the_engine_gets_the_clients_headers_less_what_is_not_its_business() -> None:
+    received: list[Received] = []
+
+    async def main() -> None:
+        async with open_door(engine_that_answers(received)) as door:
+            await door.chat(
+                b"x-luftpause-run-id: r",
+                b"x-luftpause-anything: r",
+                b"Authorization: Bearer secret",
+                b"x-api-key: secret",
+                b"x-goog-api-key: secret",
+                b"cookie: secret",
+                b"proxy-authorization: secret",
+                b"accept-encoding: gzip, br",
+                b"connection: keep-alive, x-hop",
+                b"x-hop: secret",
+                b"te: trailers",
+                b"user-agent: harness/1",
+                b"traceparent: 00-1-2-03",
+                b"accept: text/event-stream",
+            )
+            names = sorted(name for name, _ in received[0].headers)
+            assert names == [
+                b"accept",
+                b"accept-encoding",
+                b"content-length",
+                b"content-type",
+                b"host",
+                b"traceparent",
+                b"user-agent",
+            ]
+            assert received[0].header(b"accept-encoding") == b"identity"
+            assert received[0].header(b"host") != b"127.0.0.1"
+            assert received[0].line == b"POST /v1/chat/completions HTTP/1.1"
+            assert received[0].body == BODY
+
+    run_bounded(main())
+
+
+def test_the_client_gets_the_engines_headers_less_those_of_its_connection() -> None:
+    async def main() -> None:
+        extra = (
+            b"X-Request-Id: 7",
+            b"connection: keep-alive, x-hop",
+            b"keep-alive: timeout=5",
+            b"x-hop: 1",
+            b"server: engine",
+            b"x-luftpause-run-id: theirs",
+        )
+        async with open_door(engine_that_answers([], *extra)) as door:
+            reply = await door.chat()
+            assert sorted(reply.headers) == [
+                (b"content-length", b"2"),
+                (b"content-type", b"application/json"),
+                (b"server", b"engine"),
+                (b"x-luftpause-run-id", b"run_minted_1"),
+                (b"x-request-id", b"7"),
+            ]
+
+    run_bounded(main())
+
+
+def test_a_connection_header_cannot_take_away_what_frames_an_answer() -> None:
+    headers = [(b"connection", b"close, content-length"), (b"content-length", b"2"), (b"x", b"1")]
+
+    assert (b"content-length", b"2") in for_client(headers, RunId("r"))
+    assert for_engine(headers) == [(b"x", b"1")]
+
+
+def test_models_are_listed() -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"GET", b"/v1/models")
+            assert reply.header(b"content-type") == b"application/json"
+            listed = json.loads(reply.body)
+            assert listed["object"] == "list"
+            assert [model["id"] for model in listed["data"]] == ["a", "m"]
+            assert all(model["object"] == "model" for model in listed["data"])
+
+    run_bounded(main())
+
+
+def test_a_run_is_ended() -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"DELETE", b"/v1/runs/known")
+            assert (reply.status, reply.header(RUN)) == (204, b"known")
+            reply = await fetch(door.url, b"DELETE", b"/v1/runs/a%20b")
+            assert reply.status == 404
+            assert json.loads(reply.body)["error"]["message"] == "there is no run 'a b'"
+            assert door.scheduler.ended == ["known", "a b"]
+            for bad in (b"/v1/runs/", b"/v1/runs/%C3%BC", b"/v1/runs/" + b"r" * 129, b"/v1/runs/a%0Ab"):
+                assert (await fetch(door.url, b"DELETE", bad)).status == 404
+            assert len(door.scheduler.ended) == 2
+
+    run_bounded(main())
+
+
+def test_questions_do_not_wait_for_ever_for_a_scheduler_that_is_away() -> None:
+    async def main() -> None:
+        async with open_door(settings=DataplaneSettings(link_timeout_s=0.01)) as door:
+            door.scheduler.away = asyncio.Event()
+            for method, path in ((b"GET", b"/v1/models"), (b"DELETE", b"/v1/runs/known")):
+                reply = await fetch(door.url, method, path)
+                assert reply.status == 503
+                assert json.loads(reply.body)["error"]["code"] == "scheduler_away"
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"])
+@pytest.mark.parametrize("path", [b"/", b"/api/hello", b"/health", b"/v1/models", b"/metrics"])
+def test_small_routes_answer(path: bytes, method: bytes) -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, method, path, b"x-luftpause-run-id: r7")
+            assert reply.status == 200
+            assert reply.header(RUN) == b"r7"
+            assert int(reply.header(b"content-length") or 0) > 0
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allow"),
+    [
+        (b"GET", CHAT, 405, b"POST"),
+        (b"POST", b"/v1/models", 405, b"GET, HEAD"),
+        (b"GET", b"/v1/runs/r", 405, b"DELETE"),
+        (b"OPTIONS", b"/health", 405, b"GET, HEAD"),
+        (b"GET", b"/v1/nothing", 404, None),
+        (b"POST", b"/v1/chat/completions/", 404, None),
+        (b"GET", b"/" + b"x" * 3000, 404, None),
+    ],
+)
+def test_other_routes_and_methods_are_named(method: bytes, path: bytes, status: int, allow: bytes | None) -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, method, path)
+            assert reply.status == status
+            assert reply.header(b"allow") == allow
+            text = json.loads(reply.body)["error"]["message"]
+            assert path[:100].decode() in text
+            assert len(text) < 300
+            assert (reply.header(RUN) or b"").startswith(b"run_")
+
+    run_bounded(main())
+
+
+def test_metrics_count_requests_and_times_by_class() -> None:
+    async def main() -> None:
+        async with open_door(engine_that_answers([])) as door:
+            await door.chat()
+            await door.chat(b"x-luftpause-class: batch")
+            await door.chat(body=b"no json")
+            door.scheduler.hold = True
+            async with connected(door.url) as client:
+                client.send(chat_bytes())
+                await eventually(lambda: len(door.dataplane.open_turns) == 1)
+                open_now = (await fetch(door.url, b"GET", b"/metrics")).body.decode()
+            await eventually(lambda: len(door.dataplane.open_turns) == 0)
+            text = (await fetch(door.url, b"GET", b"/metrics")).body.decode()
+        assert "luftpause_dataplane_open_turns 1.0" in open_now
+        assert "luftpause_dataplane_open_turns 0.0" in text
+        for line in (
+            'luftpause_dataplane_requests_total{class="interactive",status="200"} 1.0',
+            'luftpause_dataplane_requests_total{class="batch",status="200"} 1.0',
+            'luftpause_dataplane_requests_total{class="",status="400"} 1.0',
+            'luftpause_dataplane_requests_total{class="interactive",status="gone"} 1.0',
+            'luftpause_dataplane_first_byte_seconds_count{class="interactive"} 1.0',
+            'luftpause_dataplane_held_seconds_count{class="batch"} 1.0',
+        ):
+            assert line in text, line
+
+    run_bounded(main())
+
+
+def test_open_turns_are_renewed_from_start_to_close() -> None:
+    async def main() -> None:
+        async with open_door(settings=DataplaneSettings(renew_period_s=0.005)) as door:
+            door.scheduler.hold = True
+            async with connected(door.url) as client:
+                client.send(chat_bytes())
+                await eventually(lambda: any(type(r).__name__ == "TurnsRenewed" for r in door.scheduler.reports))
+
+    run_bounded(main())
+
+
+def test_peers_are_told_apart() -> None:
+    async def main() -> None:
+        async with open_door() as one, open_door() as other:
+            assert one.dataplane.peer != other.dataplane.peer
+
+    run_bounded(main())
+
+
+def test_a_run_id_that_is_not_given_is_minted_each_time() -> None:
+    assert run_to_echo({}) != run_to_echo({})
+    assert len(run_to_echo({})) >= len("run_") + 21
+    assert dict(refusal_headers([(RUN, b"mine")])) == {RUN: b"mine"}
+
+
+def test_only_http_is_spoken() -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            dataplane: Dataplane = door.dataplane
+            with pytest.raises(ValueError, match="websocket"):
+                await dataplane({"type": "websocket"}, None, None)  # type: ignore[arg-type]
+
+    run_bounded(main())

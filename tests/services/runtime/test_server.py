@@ -1,0 +1,392 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, RequestParamsMeta, TextContent
+
+from luftpause.ports.turns import TurnReply, TurnRequest
+from luftpause.services.runtime.http import build_app
+from luftpause.services.runtime.orders import RuntimeSettings
+from luftpause.testkit.serving import bind, serving, url_of
+from services.runtime.runtime_fakes import (
+    FakeTools,
+    MemoryJournal,
+    Say,
+    World,
+    hold,
+    in_time,
+    look_once,
+    runtime,
+    text,
+)
+
+META = {"luftpause/caller": "by-meta"}
+Mode = Literal["legacy", "auto"]
+both_eras = pytest.mark.parametrize("mode", ["legacy", "auto"])
+
+
+@dataclass
+class Door:
+    world: World
+    url: str
+
+    @asynccontextmanager
+    async def client(self, mode: Mode = "auto", **headers: str) -> AsyncIterator[Client]:
+        async with (
+            create_mcp_http_client(headers=headers) as http,
+            Client(streamable_http_client(f"{self.url}/mcp", http_client=http), mode=mode) as client,
+        ):
+            yield client
+
+
+@asynccontextmanager
+async def door(
+    say: Say = look_once,
+    *,
+    tools: FakeTools | None = None,
+    journal: MemoryJournal | None = None,
+    settings: RuntimeSettings | None = None,
+) -> AsyncIterator[Door]:
+    async with runtime(say, tools=tools, journal=journal, settings=settings) as world:
+        listener = bind("127.0.0.1", 0)
+        url = url_of(listener)
+        async with serving(build_app(world.service, "0.1"), listener, lifespan=True):
+            yield Door(world, url)
+
+
+def content(result: CallToolResult) -> dict[str, Any]:
+    """The structured content, which the text repeats."""
+    assert not result.is_error, result.content
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    assert json.loads(block.text) == result.structured_content
+    decoded: dict[str, Any] = json.loads(block.text)
+    return decoded
+
+
+def complaint(result: CallToolResult) -> str:
+    assert result.is_error
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+async def spawn(client: Client, task: str = "find the moon", **more: object) -> str:
+    return str(content(await client.call_tool("spawn", {"task": task, **more}))["handle"])
+
+
+@both_eras
+def test_a_sub_agent_is_spawned_awaited_and_looked_at(mode: Mode) -> None:
+    async def live() -> None:
+        async with door() as it, it.client(mode) as client:
+            first, second = await spawn(client), await spawn(client)
+            runs = content(await client.call_tool("await", {"handles": [first, second]}))["runs"]
+            expected: dict[str, Any] = {
+                "handle": first,
+                "status": "Finished",
+                "result": "I heard: moon is there",
+                "error": None,
+                "parent": None,
+                "children": [],
+                "toolCalls": 1,
+                "failedToolCalls": 0,
+            }
+            assert runs == [expected, {**expected, "handle": second}]
+            assert content(await client.call_tool("status", {"handles": [second, first]}))["runs"] == runs[::-1]
+            everything = content(await client.call_tool("status", {}))["runs"]
+            assert {run["handle"] for run in everything} == {first, second}
+
+    in_time(live())
+
+
+@both_eras
+def test_every_argument_of_spawn_reaches_the_run(mode: Mode) -> None:
+    async def live() -> TurnRequest:
+        async with door(hold) as it, it.client(mode) as client:
+            parent = await spawn(client)
+            await spawn(
+                client,
+                "do",
+                model="big",
+                serviceClass="batch",
+                system="be brief",
+                maxToolCalls=1,
+                tools=["fake__look"],
+                maxTokens=0,
+                parallelToolCalls=True,
+                parent=parent,
+            )
+            while len(it.world.turns.asked) < 2:
+                it.world.turns.reached.clear()
+                await it.world.turns.reached.wait()
+            assert content(await client.call_tool("status", {"handles": [parent]}))["runs"][0]["children"]
+            return it.world.turns.asked[1]
+
+    asked = in_time(live())
+    assert (asked.model, asked.service_class.value, asked.max_tokens, asked.parallel_tool_calls) == (
+        "big",
+        "batch",
+        0,
+        True,
+    )
+    assert [message.text for message in asked.messages] == ["be brief", "do"]
+    assert [tool.name for tool in asked.tools] == ["look"]
+    assert asked.parent is not None
+
+
+@both_eras
+def test_handles_work_across_sessions_and_from_several_clients(mode: Mode) -> None:
+    async def live() -> None:
+        async with door() as it:
+            async with it.client(mode) as client:
+                handle = await spawn(client)
+            async with it.client(mode) as one, it.client("auto") as other:
+                answers = await asyncio.gather(
+                    *(client.call_tool("await", {"handles": [handle]}) for client in (one, other, one))
+                )
+                assert {content(answer)["runs"][0]["result"] for answer in answers} == {"I heard: moon is there"}
+
+    in_time(live())
+
+
+@both_eras
+def test_awaiting_any_returns_with_the_first_and_says_who_still_runs(mode: Mode) -> None:
+    async def say(request: TurnRequest) -> TurnReply:
+        return await hold(request) if request.messages[0].text == "slow" else text("fast")
+
+    async def live() -> None:
+        async with door(say) as it, it.client(mode) as client:
+            handles = [await spawn(client, "slow"), await spawn(client, "fast")]
+            runs = content(await client.call_tool("await", {"handles": handles, "mode": "any"}))["runs"]
+            assert [run["status"] for run in runs] == ["Running", "Finished"]
+            runs = content(await client.call_tool("await", {"handles": handles, "timeout": 0}))["runs"]
+            assert [run["status"] for run in runs] == ["Running", "Finished"]
+
+    in_time(live())
+
+
+@both_eras
+def test_a_long_await_reports_progress(mode: Mode) -> None:
+    async def live() -> list[str | None]:
+        heard: list[str | None] = []
+        enough = asyncio.Event()
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            assert total == 60
+            assert 0 <= progress < total
+            heard.append(message)
+            if len(heard) >= 3:
+                enough.set()
+
+        async def say(_request: TurnRequest) -> TurnReply:
+            await enough.wait()
+            return text("done")
+
+        async with door(say, settings=RuntimeSettings(progress_every_s=0.05)) as it, it.client(mode) as client:
+            handle = await spawn(client)
+            await client.call_tool("await", {"handles": [handle]}, progress_callback=hear)
+        return heard
+
+    assert in_time(live())[:2] == ["0 of 1 runs are over"] * 2
+
+
+@both_eras
+def test_a_client_that_leaves_while_it_waits_ends_nothing_but_its_wait(mode: Mode) -> None:
+    async def live() -> None:
+        finish = asyncio.Event()
+
+        async def say(_request: TurnRequest) -> TurnReply:
+            await finish.wait()
+            return text("done anyway")
+
+        async with door(say) as it:
+            waiting = asyncio.ensure_future(self_waiting(it, mode))
+            await it.world.turns.reached.wait()
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            finish.set()
+            async with it.client(mode) as client:
+                (run,) = content(await client.call_tool("status", {}))["runs"]
+                answer = content(await client.call_tool("await", {"handles": [run["handle"]]}))
+                assert answer["runs"][0]["result"] == "done anyway"
+
+    async def self_waiting(it: Door, mode: Mode) -> None:
+        async with it.client(mode) as client:
+            await client.call_tool("await", {"handles": [await spawn(client)]})
+
+    in_time(live())
+
+
+@both_eras
+def test_cancel_ends_a_run_and_its_children(mode: Mode) -> None:
+    async def live() -> None:
+        async with door(hold) as it, it.client(mode) as client:
+            parent = await spawn(client)
+            child = await spawn(client, parent=parent)
+            answer = content(await client.call_tool("cancel", {"handle": parent}))
+            assert (answer["status"], answer["error"], answer["children"]) == (
+                "Cancelled",
+                "cancelled: on request",
+                [child],
+            )
+            runs = content(await client.call_tool("await", {"handles": [child]}))["runs"]
+            assert (runs[0]["status"], runs[0]["parent"]) == ("Cancelled", parent)
+
+    in_time(live())
+
+
+@both_eras
+def test_the_tools_of_sub_agents_are_listed_with_their_hints(mode: Mode) -> None:
+    async def live() -> list[dict[str, Any]]:
+        async with door() as it, it.client(mode) as client:
+            tools: list[dict[str, Any]] = content(await client.call_tool("tools", {}))["tools"]
+            return tools
+
+    (tool,) = in_time(live())
+    assert (tool["name"], tool["server"], tool["readOnly"], tool["destructive"]) == ("look", "fake", True, False)
+    assert tool["inputSchema"]["required"] == ["at"]
+
+
+WRONG: list[tuple[str, dict[str, object], str]] = [
+    ("spawn", {}, "'task' is a required property"),
+    ("spawn", {"task": 5}, "task: 5 is not of type 'string'"),
+    ("spawn", {"task": ""}, "task"),
+    ("spawn", {"task": "x", "budget": 5}, "'budget' was unexpected"),
+    ("spawn", {"task": "x", "serviceClass": "urgent"}, "'urgent' is not one of ['interactive', 'batch']"),
+    ("spawn", {"task": "x", "maxToolCalls": -1}, "maxToolCalls: -1 is less than the minimum of 0"),
+    ("spawn", {"task": "x", "maxToolCalls": "8"}, "maxToolCalls: '8' is not of type 'integer'"),
+    ("spawn", {"task": "x", "tools": ["gaze"]}, "there is no tool 'gaze'; tools: look"),
+    ("spawn", {"task": "x", "parent": "run_x"}, "there is no run 'run_x'"),
+    ("await", {"handles": []}, "handles"),
+    ("await", {"handles": "run_x"}, "handles: 'run_x' is not of type 'array'"),
+    ("await", {"handles": ["run_x"]}, "there is no run 'run_x'"),
+    ("await", {"handles": ["run_x"], "mode": "some"}, "'some' is not one of ['all', 'any']"),
+    ("await", {"handles": ["run_x"], "timeout": 601}, "timeout: 601 is greater than the maximum of 600"),
+    ("status", {"handles": ["run_x"]}, "there is no run 'run_x'"),
+    ("cancel", {"handle": "run_x"}, "there is no run 'run_x'"),
+    ("cancel", {}, "'handle' is a required property"),
+    ("tools", {"all": True}, "'all' was unexpected"),
+]
+
+
+@both_eras
+def test_what_a_client_gets_wrong_is_told_in_words_and_spawns_nothing(mode: Mode) -> None:
+    async def live() -> None:
+        async with door() as it, it.client(mode) as client:
+            for tool, arguments, told in WRONG:
+                said = complaint(await client.call_tool(tool, arguments))
+                assert said.startswith(f"{tool}: ")
+                assert told in said
+            assert it.world.journal.kept == {}
+            with pytest.raises(MCPError, match="there is no tool 'summon'"):
+                await client.call_tool("summon", {})
+
+    in_time(live())
+
+
+@both_eras
+def test_a_broken_journal_is_told_as_a_tool_error(mode: Mode) -> None:
+    async def live() -> None:
+        async with door() as it, it.client(mode) as client:
+            it.world.journal.broken = True
+            assert "nothing was spawned: the disk is full" in complaint(await client.call_tool("spawn", {"task": "x"}))
+            async with httpx2.AsyncClient() as http:
+                health = await http.get(f"{it.url}/health")
+            assert (health.status_code, health.json()["error"]) == (503, "the disk is full")
+
+    in_time(live())
+
+
+@both_eras
+def test_the_tool_list_is_complete_and_always_the_same(mode: Mode) -> None:
+    async def live() -> None:
+        async with door() as it, it.client(mode) as client, it.client(mode) as other:
+            tools = (await client.list_tools()).tools
+            assert [tool.name for tool in tools] == ["spawn", "await", "status", "cancel", "tools"]
+            assert tools == (await other.list_tools()).tools
+            for tool in tools:
+                assert tool.description
+                assert tool.output_schema
+                assert tool.input_schema["additionalProperties"] is False
+
+    in_time(live())
+
+
+@both_eras
+def test_the_caller_comes_from_header_or_meta_or_session(mode: Mode) -> None:
+    async def live() -> list[str]:
+        async with door(hold) as it:
+            async with it.client(mode, **{"x-luftpause-caller": "by-header"}) as client:
+                await spawn(client)
+            async with it.client(mode) as client:
+                await client.call_tool("spawn", {"task": "x"}, meta=cast("RequestParamsMeta", META))
+                await spawn(client)
+            return [run.spawn.caller for run in it.world.service.look_at_all()]
+
+    callers = set(in_time(live()))
+    assert {"by-header", "by-meta"} < callers
+    (third,) = callers - {"by-header", "by-meta"}
+    assert third == "anonymous" if mode == "auto" else len(third) == 32
+
+
+def test_the_run_tree_is_served_as_json() -> None:
+    async def live() -> None:
+        async with door() as it, it.client() as client, httpx2.AsyncClient() as http:
+            parent = await spawn(client)
+            child = await spawn(client, parent=parent, serviceClass="batch")
+            await client.call_tool("await", {"handles": [parent, child]})
+            runs = {run["handle"]: run for run in (await http.get(f"{it.url}/status")).json()["runs"]}
+            assert runs[parent]["children"] == [child]
+            assert (runs[child]["parent"], runs[child]["class"], runs[child]["status"]) == (parent, "batch", "Finished")
+            assert (runs[parent]["own"]["turns"], runs[parent]["subtree"]["turns"]) == (2, 4)
+            assert sorted(runs[parent]["own"]) == [
+                "completion_tokens",
+                "failed_tool_calls",
+                "prompt_tokens",
+                "tool_calls",
+                "tool_seconds",
+                "turn_seconds",
+                "turns",
+            ]
+            assert (await http.get(f"{it.url}/health")).json() == {"status": "ok"}
+            assert "luftpause_runtime_runs_spawned_total 2.0" in (await http.get(f"{it.url}/metrics")).text
+
+    in_time(live())
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "http://localhost:3000", "host": "localhost:7000"}, 200),
+    ],
+)
+def test_the_mcp_route_refuses_foreign_hosts_and_origins(headers: dict[str, str], status: int) -> None:
+    request = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    }
+    accept = {"accept": "application/json, text/event-stream"}
+
+    async def live() -> int:
+        async with door() as it, httpx2.AsyncClient() as http:
+            answer: Awaitable[httpx2.Response] = http.post(f"{it.url}/mcp", json=request, headers={**accept, **headers})
+            return (await answer).status_code
+
+    assert in_time(live()) == status

