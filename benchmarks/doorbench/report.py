@@ -60,28 +60,32 @@ def saturated_table(results: Results, shape: str) -> str:
 
 
 def latency_table(results: Results, shape: str) -> str:
-    """Return what every arm adds to direct in an open loop, in µs, with the ratio to each peer's own addition."""
+    """Return what every arm adds to direct in an open loop, in µs, with the ratio to each peer's own addition.
+
+    Medians are compared round by round. Of the 99th percentiles the best rounds are compared, because a tail of a few
+    samples belongs to whatever else the machine did.
+    """
     peers = _peers(results)
-    fields: list[tuple[str, Field]] = [
-        ("first byte p50", "first_p50_us"),
-        ("first byte p99", "first_p99_us"),
-        ("whole p50", "p50_us"),
-        ("whole p99", "p99_us"),
-    ]
+    fields: list[tuple[str, Field]] = [("first byte", "first_p50_us"), ("whole answer", "p50_us")]
+    tails: list[tuple[str, Field]] = [("first byte", "first_p99_us"), ("whole answer", "p99_us")]
     header = ["added µs", *results.arms, *(f"{OURS} ÷ {peer}" for peer in peers)]
     rows = []
     for title, field in fields:
-        cells = [title]
-        for arm in results.arms:
-            if arm == "direct":
-                cells.append("0 of " + _with_spread(results.middle(shape, arm, field)))
-            else:
-                cells.append(_with_spread(results.added(shape, field, arm)))
-        for peer in peers:
-            ratio = results.added_ratio(shape, field, OURS, peer)
-            cells.append(f"{ratio:.2f}×" if ratio is not None else _NONE)
-        rows.append(cells)
+        ratios = (results.added_ratio(shape, field, OURS, peer) for peer in peers)
+        added = [_with_spread(results.added(shape, field, arm)) for arm in results.arms if arm != "direct"]
+        direct = "0 of " + _with_spread(results.middle(shape, "direct", field))
+        rows.append([f"{title} p50", direct, *added, *(f"{ratio:.2f}×" if ratio else _NONE for ratio in ratios)])
+    for title, field in tails:
+        best = {arm: results.added_at_best(shape, field, arm) for arm in results.arms}
+        direct_best = results.middle(shape, "direct", field)
+        cells = ["0 of " + _number(direct_best.low) if direct_best else _NONE]
+        cells += [_NONE if best[arm] is None else _number(best[arm] or 0) for arm in results.arms if arm != "direct"]
+        rows.append([f"{title} p99, best round", *cells, *(_best_ratio(best.get(OURS), best[peer]) for peer in peers)])
     return table(header, rows)
+
+
+def _best_ratio(ours: float | None, theirs: float | None) -> str:
+    return f"{ours / theirs:.2f}×" if ours is not None and theirs is not None and theirs > 0 else _NONE
 
 
 def chunk_table(results: Results, shape: str) -> str:
@@ -137,13 +141,13 @@ def _behaviour_cells(own: Behaviour, base: Behaviour | None) -> list[str]:
     ]
 
 
-def target_table(results: Results) -> str:
-    """Return where luftpause stands against the *must* and *goal* of every row."""
+def target_table(results: Results, *, bold: str = "**") -> str:
+    """Return where luftpause stands against the *must* and *goal* of every row; `bold` marks met and missed."""
     rows = [
         [
             target.name,
-            "; ".join(limit.verdict() for limit in target.must),
-            "; ".join(limit.verdict() for limit in target.goal),
+            "; ".join(limit.verdict() for limit in target.must).replace("**", bold),
+            "; ".join(limit.verdict() for limit in target.goal).replace("**", bold),
         ]
         for target in targets(results)
     ]
@@ -180,8 +184,8 @@ def terminal_report(results: Results) -> str:
     parts = [f"{_machine_line(results)}\narms: {_arms_line(results)}; rounds: {results.rounds}"]
     parts += [f"absent: {arm}: {why}" for arm, why in results.absent.items()]
     parts += [f"{title}\n{text}" for title, text in shape_tables(results)]
-    parts += [f"behaviour\n{behaviour_table(results)}", f"where luftpause stands\n{target_table(results)}"]
-    return "\n\n".join(parts).replace("**", "")
+    parts += [f"behaviour\n{behaviour_table(results)}", f"where luftpause stands\n{target_table(results, bold='')}"]
+    return "\n\n".join(parts)
 
 
 def markdown_report(results: Results) -> str:
@@ -212,7 +216,8 @@ requests/s, and requests per second of the peer's own CPU (engine and client sha
 ## Figures
 
 Each figure is the median over the rounds with the lowest and the highest in brackets. Ratios are taken round by round
-before their median. CPU is user + system time of the peer's whole process tree over the measured window.
+before their median; 99th percentiles are those of the best round. CPU is user + system time of the peer's whole process
+tree over the measured window.
 
 {shapes}
 Latencies of the open loop count from the scheduled instant; the load client itself sent \

@@ -86,6 +86,11 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         ours, theirs = self.added(shape, field, arm), self.added(shape, field, to)
         return ours.median / theirs.median if ours and theirs and theirs.median > 0 else None
 
+    def added_at_best(self, shape: str, field: Field, arm: str) -> float | None:
+        """Return the arm's best round − direct's best round: the tail that the arm causes, not the machine."""
+        ours, direct = self.middle(shape, arm, field), self.middle(shape, "direct", field)
+        return ours.low - direct.low if ours and direct else None
+
     def failed(self, shape: str, arm: str) -> int:
         """Return how many exchanges failed over all rounds."""
         return sum(sample.failed for sample in self.shapes.get(shape, {}).get(arm, []))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import urlsplit
 
 
@@ -70,6 +71,13 @@ class RawClient:
         with contextlib.suppress(ConnectionError):
             return await self.reader.read(1) == b""
         return True
+
+    def read_no_more(self) -> None:
+        """Leave what comes in the sockets' buffers."""
+        cast("asyncio.Transport", self.writer.transport).pause_reading()
+
+    def read_again(self) -> None:
+        cast("asyncio.Transport", self.writer.transport).resume_reading()
 
     def leave(self) -> None:
         self.writer.transport.abort()

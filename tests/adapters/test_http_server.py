@@ -8,6 +8,7 @@ import pytest
 
 from adapters.engine_http.scripted_engine import eventually, run_bounded
 from adapters.raw_client import connected, fetch, request
+from luftpause.adapters import http_server
 from luftpause.adapters.http_protocol import HEAD_BYTES_MAX, DoorProtocol
 from luftpause.adapters.http_server import (
     AddressInUseError,
@@ -181,7 +182,9 @@ def test_closing_lets_open_requests_end_and_takes_no_new_ones() -> None:
     run_bounded(main())
 
 
-def test_closing_aborts_what_is_open_after_the_grace() -> None:
+def test_closing_aborts_what_is_open_after_the_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "ABORT_S", 0.02)
+
     async def main() -> None:
         server = HttpServer(holding(asyncio.Event()), host="127.0.0.1", port=0)
         await server.start()
@@ -265,7 +268,7 @@ def test_a_client_that_does_not_finish_its_head_is_dropped(partial: bytes) -> No
     run_bounded(main())
 
 
-def test_a_slow_answer_is_not_a_slow_head() -> None:
+def test_a_slow_answer_is_not_a_slow_head(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         release = asyncio.Event()
         async with serving(holding(release), head_timeout_s=0.02) as server, connected(server.url) as client:
@@ -280,7 +283,7 @@ def test_a_slow_answer_is_not_a_slow_head() -> None:
                 DoorProtocol.expire(door, now)
 
             door = doors(server)[0]
-            door.expire = count  # type: ignore[method-assign]
+            monkeypatch.setattr(door, "expire", count)
             await eventually(lambda: sweeps > 8)
             release.set()
             assert await client.chunk() == b"last"

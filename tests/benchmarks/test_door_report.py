@@ -96,6 +96,13 @@ def test_added_latency_is_the_difference_to_direct() -> None:
     assert results().added_ratio("paced", "first_p50_us", "luftpause", "sglang-router") == pytest.approx(150 / 350)
 
 
+def test_tails_compare_best_rounds_so_one_bad_round_does_not_count() -> None:
+    run = results()
+    run.shapes["paced"]["direct"][1].first_p99_us = 190_000
+    assert run.added_at_best("paced", "first_p99_us", "luftpause") == pytest.approx(150)
+    assert "first byte p99, best round" in markdown_report(run)
+
+
 def test_every_row_says_met_or_missed_by_how_much() -> None:
     said = verdicts(results())
     assert said["CPU per one-chunk streamed request"] == (

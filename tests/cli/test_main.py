@@ -69,6 +69,12 @@ def test_completion_knows_commands_and_options(words: tuple[str, ...], expected:
     assert [line.partition(",")[2] for line in answer.output.splitlines()] == expected
 
 
+def test_completion_of_a_command_imports_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LazyGroup, "get_command", None)
+    found = main.shell_complete(click.Context(main), "s")
+    assert [(item.value, item.help) for item in found] == [(name, COMMANDS[name]) for name in ("scheduler", "status")]
+
+
 def failing(error: Exception) -> click.Command:
     @click.group(cls=LazyGroup, invoke_without_command=True)
     def group() -> None:

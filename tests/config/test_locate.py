@@ -18,7 +18,7 @@ model_dir = "a # no comment \\" [x]"
 name = """
 key = "not a key"
 [not.a.table]
-ends in two quotes"""""
+ends in one quote""""
 args = [
   "]", # ] in a comment
   'C:\\',

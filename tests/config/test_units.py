@@ -52,7 +52,7 @@ def test_a_size_is_in_bytes(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "10", "GB", "1 gb", "-1B", "1MB ", "1  MB", "1e3B", "٣B", "1PiB", "9" * 400 + "B", "2000000TiB"]
+    "text", ["", "10", "GB", "1 gb", "-1B", "1MB ", "1  MB", "1e3B", "٣B", "1PiB", "9" * 5000 + "B", "2000000TiB"]
 )
 def test_what_is_no_size_or_larger_than_any_machine_is_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(text))):

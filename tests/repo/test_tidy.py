@@ -23,7 +23,7 @@ WIDE_CLASSES = {"src/luftpause/core/scheduling/draft.py: Draft"}
 """Classes with more public methods than allowed. May only shrink."""
 
 SOURCES = python_files("src")
-TESTS = python_files("tests")
+TESTS = tuple(path for path in python_files("tests") if path.name.startswith("test_"))
 EVERYTHING = python_files("src", "tests", "benchmarks", "scripts")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -152,7 +152,7 @@ def is_literal_sleep(node: ast.AST) -> TypeGuard[ast.Call]:
 
 @cache
 def in_loops(path: Path) -> frozenset[ast.AST]:
-    loops = (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.While))
+    loops = (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.While | ast.For))
     return frozenset(inner for loop in loops for inner in ast.walk(loop))
 
 

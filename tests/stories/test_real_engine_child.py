@@ -15,9 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 from openai import OpenAI
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChatCompletionMessage,
+    ChatCompletionMessageFunctionToolCall,
+)
 
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.llama_cpp.discover import LocalLlamaCpp, find_local_engine, find_local_model
@@ -52,6 +59,21 @@ def function(name: str, description: str, properties: Mapping[str, object]) -> d
 LOOKUP = function("lookup", "Look up a fact by its key.", {"key": {"type": "string"}})
 SEARCH = function("deep_search", "Search slowly and thoroughly.", {"query": {"type": "string"}})
 QUESTION = {"role": "user", "content": "Look up the capital of France."}
+
+
+BARE = {"type": "function", "function": {"name": "ping"}}
+MANIFOLD = function(
+    "toss",
+    "Toss coins.",
+    {
+        "side": {"type": "string", "enum": ["heads", "tails"]},
+        "times": {"type": "integer"},
+        "fair": {"type": "boolean"},
+        "hands": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2},
+        "at": {"type": "object", "properties": {}, "additionalProperties": False},
+        "note": {"type": ["integer", "null"]},
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -119,6 +141,20 @@ def child() -> Iterator[Child]:
     running.process.wait(END_S_MAX)
 
 
+def ask(child: Child, **fields: object) -> ChatCompletion:
+    create: Any = child.client.chat.completions.create
+    answer = create(model="smollm2", max_tokens=256, parallel_tool_calls=False, **fields)
+    assert isinstance(answer, ChatCompletion)
+    return answer
+
+
+def only_call(message: ChatCompletionMessage) -> ChatCompletionMessageFunctionToolCall:
+    assert message.tool_calls is not None
+    (call,) = message.tool_calls
+    assert call.type == "function"
+    return call
+
+
 def test_the_engine_reports_its_load_and_its_slots(child: Child) -> None:
     metrics = dict(line.rsplit(" ", 1) for line in child.get("/metrics").splitlines() if not line.startswith("#"))
     assert metrics["llamacpp:requests_processing"] == "0"
@@ -139,7 +175,7 @@ def test_a_streamed_chat_comes_in_pieces_and_ends_with_its_usage(child: Child) -
     chunks = list(stream)
     pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
     assert len(pieces) > 3
-    assert not {">>>", "<tool_call>", "<|im_start|>", "Tool:"} & set("".join(pieces).split())
+    assert not any(mark in "".join(pieces) for mark in ("<tool_call>", ">>>", "<|im_start|>", "Tool:"))
     usage = chunks[-1].usage
     assert usage is not None
     assert 0 < usage.completion_tokens <= 24
@@ -158,26 +194,15 @@ def test_without_tools_the_model_sees_its_own_form(child: Child) -> None:
 
 
 @pytest.mark.parametrize(("first", "then"), [("required", "none"), ("auto", "auto")])
-def test_a_tool_is_called_once_and_its_result_is_answered_in_words(child: Child, first: Any, then: Any) -> None:
-    common: dict[str, Any] = {"model": "smollm2", "tools": [LOOKUP, SEARCH], "max_tokens": 256, "seed": 7}
-    asked = child.client.chat.completions.create(
-        messages=[QUESTION],  # type: ignore[list-item]
-        tool_choice=first,
-        parallel_tool_calls=False,
-        **common,
-    ).choices[0]
+def test_a_tool_is_called_once_and_its_result_is_answered_in_words(child: Child, first: str, then: str) -> None:
+    asked = ask(child, messages=[QUESTION], tools=[LOOKUP, SEARCH], tool_choice=first, seed=7).choices[0]
+    call = only_call(asked.message)
     assert asked.finish_reason == "tool_calls"
-    assert asked.message.tool_calls is not None
-    (call,) = asked.message.tool_calls
-    assert call.type == "function"
     assert call.function.name in ("lookup", "deep_search")
     assert set(json.loads(call.function.arguments)) <= {"key", "query"}
     result = {"role": "tool", "tool_call_id": call.id, "content": "Paris is the capital of France."}
-    answer = child.client.chat.completions.create(
-        messages=[QUESTION, asked.message.model_dump(exclude_none=True), result],  # type: ignore[list-item]
-        tool_choice=then,
-        **common,
-    )
+    history = [QUESTION, asked.message.model_dump(exclude_none=True), result]
+    answer = ask(child, messages=history, tools=[LOOKUP, SEARCH], tool_choice=then, seed=7)
     assert answer.choices[0].finish_reason == "stop"
     assert answer.choices[0].message.tool_calls is None
     text = answer.choices[0].message.content or ""
@@ -190,54 +215,22 @@ def test_a_tool_is_called_once_and_its_result_is_answered_in_words(child: Child,
 
 
 def test_a_streamed_tool_call_has_one_id_and_whole_arguments(child: Child) -> None:
-    stream = child.client.chat.completions.create(
-        model="smollm2",
-        messages=[QUESTION],  # type: ignore[list-item]
-        tools=[LOOKUP],  # type: ignore[list-item]
-        max_tokens=256,
-        seed=3,
-        stream=True,
-    )
-    deltas = [delta for chunk in stream if chunk.choices for delta in chunk.choices[0].delta.tool_calls or ()]
+    create: Any = child.client.chat.completions.create
+    fields = {"tools": [LOOKUP, SEARCH], "max_tokens": 256, "seed": 3, "parallel_tool_calls": False}
+    chunks: list[ChatCompletionChunk] = list(create(model="smollm2", messages=[QUESTION], stream=True, **fields))
+    deltas = [delta for chunk in chunks if chunk.choices for delta in chunk.choices[0].delta.tool_calls or ()]
     assert len({delta.id for delta in deltas if delta.id}) == 1
     arguments = "".join(delta.function.arguments or "" for delta in deltas if delta.function)
-    assert list(json.loads(arguments)) == ["key"]
+    assert len(json.loads(arguments)) == 1
 
 
-@pytest.mark.parametrize(
-    "tool",
-    [
-        {"type": "function", "function": {"name": "ping"}},
-        function("now", "Say the time.", {}),
-        function(
-            "toss",
-            "Toss coins.",
-            {"side": {"type": "string", "enum": ["heads", "tails"]}, "times": {"type": "integer"}},
-        ),
-        function(
-            "sum", "Add.", {"exact": {"type": "boolean"}, "terms": {"type": "array", "items": {"type": "integer"}}}
-        ),
-        function("point", "Point.", {"at": {"type": "object", "properties": {"x": {"type": "integer"}}}}),
-        function("odd", "Odd.", {"it": {}}),
-    ],
-    ids=lambda tool: tool["function"]["name"],
-)
+@pytest.mark.parametrize("tool", [BARE, MANIFOLD], ids=["bare", "manifold"])
 def test_tools_of_every_shape_are_called_as_their_schema_says(child: Child, tool: dict[str, Any]) -> None:
-    answer = child.client.chat.completions.create(
-        model="smollm2",
-        messages=[{"role": "user", "content": f"Use {tool['function']['name']}."}],
-        tools=[tool],  # type: ignore[list-item]
-        tool_choice="required",
-        parallel_tool_calls=False,
-        max_tokens=256,
-        seed=1,
-    )
-    assert answer.choices[0].message.tool_calls is not None
-    (call,) = answer.choices[0].message.tool_calls
-    assert call.type == "function"
+    question = {"role": "user", "content": f"Use {tool['function']['name']}."}
+    answer = ask(child, messages=[question], tools=[tool], tool_choice="required", seed=1)
+    call = only_call(answer.choices[0].message)
     assert call.function.name == tool["function"]["name"]
-    required = tool["function"].get("parameters", {}).get("required", [])
-    assert set(required) <= set(json.loads(call.function.arguments))
+    jsonschema.validate(json.loads(call.function.arguments), tool["function"].get("parameters", {}))
 
 
 def test_the_friendly_signal_ends_it() -> None:
@@ -257,11 +250,11 @@ def test_a_killed_parent_takes_it_along() -> None:
         """
     )
     argv = (sys.executable, "-c", parent_code, *command(port))
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         engine = int(parent.stdout.readline())
         # Ready: busy serving, long past the moment at which it asked the kernel.
-        wait_healthy(Child(parent, f"http://127.0.0.1:{port}"))  # type: ignore[arg-type]
+        wait_healthy(Child(parent, f"http://127.0.0.1:{port}"))
         parent.kill()
     deadline = time.monotonic() + END_S_MAX
     while time.monotonic() < deadline and is_running(engine):

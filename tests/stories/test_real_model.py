@@ -10,6 +10,7 @@ import pytest
 from mcp import Client
 from openai import OpenAI
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+
 from stories.programs import Program, running
 
 pytestmark = [

@@ -64,7 +64,7 @@ def test_a_text_line_reads_like_a_sentence_of_fields() -> None:
 
 
 def test_hostile_values_cannot_forge_a_line_or_drive_a_terminal() -> None:
-    hostile = 'x\n03:04:05 info luftpause forged\x1b[2J\u202e level=error "'
+    hostile = 'x\n03:04:05 info luftpause forged\x1b[2J\x7f\u202e level=error "'
     line = as_text(record(caller=hostile))
     assert line.isprintable()
     assert r"\u000a03:04:05" in line

@@ -80,9 +80,9 @@ class DoorProtocol(HttpToolsProtocol):
         if self.overdue_at and now > self.overdue_at and self.timeout_keep_alive_task is None:
             self.transport.abort()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Event loop callback."""
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", transport))
         self._await_client()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -97,9 +97,6 @@ class DoorProtocol(HttpToolsProtocol):
         """Event loop callback."""
         self._unset_keepalive_if_required()
         if self._deaf or self.transport.is_closing():
-            return
-        if self._answering():
-            self._surplus()
             return
         self._piece_bytes = len(data)
         self._head_bytes += self._piece_bytes
@@ -116,7 +113,8 @@ class DoorProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Parser callback."""
         if self._answering():
-            self._surplus()
+            self._deaf = True
+            self.cycle.keep_alive = False
             raise _PipelinedError
         super().on_message_begin()
         self.scope["extensions"] = self._extensions
@@ -155,11 +153,6 @@ class DoorProtocol(HttpToolsProtocol):
     def _await_client(self) -> None:
         self.overdue_at = self.loop.time() + self._door.head_timeout_s
 
-    def _surplus(self) -> None:
-        """Ignore what follows a whole request: its answer closes the connection."""
-        self._deaf = True
-        self.cycle.keep_alive = False
-
     def _refuse(self, failure: Failure) -> None:
         """Answer what is no request, unless an answer is under way, and listen no more."""
         if self._deaf:
@@ -185,7 +178,7 @@ class DoorProtocol(HttpToolsProtocol):
 
 
 class _PipelinedError(Exception):
-    """Stops the parser at a request that came before the answer to the last."""
+    """Stops the parser at bytes that came before the answer to the last request: they are ignored."""
 
 
 class _HeadTooLargeError(Exception):

@@ -1,5 +1,6 @@
 """One service in this process, the others elsewhere: they meet over the link."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,6 +18,9 @@ from luftpause.assembly.parts import (
 )
 from luftpause.assembly.start_failed import StartFailedError
 from luftpause.core.model.ids import PeerId
+from luftpause.ports.scheduler import LinkRefusedError
+
+WELCOME_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,7 @@ async def dataplane_alone(plans: Plans) -> AsyncIterator[str]:
     link = RemoteLink(scheduler.host, scheduler.port, peer=peer, token=plans.access.token)
     await link.start()
     try:
+        await _welcomed(link)
         async with engines_part(plans) as engines, dataplane_part(plans, link, engines, peer=peer) as door:
             yield door.url
     finally:
@@ -73,3 +78,14 @@ async def runtime_alone(plans: Plans) -> AsyncIterator[str]:
     turns_url = plans.config.runtime.dataplane_url or f"http://{dataplane.host}:{dataplane.port}"
     async with engines_part(plans) as engines, runtime_part(plans, engines, turns_url) as door:
         yield door.url
+
+
+async def _welcomed(link: RemoteLink) -> None:
+    """Wait a moment for the scheduler, so that a token that it does not accept ends us with a word to a person."""
+    try:
+        async with asyncio.timeout(WELCOME_S):
+            await link.ready()
+    except TimeoutError:
+        return  # it may come later; turns are held until then
+    except LinkRefusedError as error:
+        raise StartFailedError(f"scheduler.port: {error}") from error

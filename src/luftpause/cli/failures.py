@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import click
 
+from luftpause.assembly.start_failed import StartFailedError
 from luftpause.config.problems import ConfigError
 from luftpause.telemetry.printable import printable
 
@@ -43,7 +44,7 @@ def failure_of(error: BaseException) -> Failure | None:
             return _group(error)
         case ConfigError():
             return Failure(tuple(str(problem) for problem in error.problems), MISUSED)
-        case CommandFailedError():
+        case CommandFailedError() | StartFailedError():
             return Failure((str(error),), FAILED)
         case OSError():
             return Failure((_os_error(error),), FAILED)

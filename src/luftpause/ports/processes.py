@@ -25,7 +25,7 @@ class Launch:
     name: str
     argv: tuple[str, ...]
     port: int = 0
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -68,6 +68,13 @@ class Visit:
 
     def send(self, data: bytes) -> None:
         self.writer.write(data)
+
+    def read_no_more(self) -> None:
+        """Leave what comes in the sockets' buffers."""
+        cast("asyncio.Transport", self.writer.transport).pause_reading()
+
+    def read_again(self) -> None:
+        cast("asyncio.Transport", self.writer.transport).resume_reading()
 
     async def left(self) -> None:
         """Return when the client has closed the connection."""

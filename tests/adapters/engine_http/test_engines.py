@@ -19,6 +19,7 @@ from adapters.engine_http.scripted_engine import (
     eventually,
     run_bounded,
 )
+from luftpause.adapters.engine_http.connection import Connection
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.engine_http.exchange import BODY_BYTES_HELD, QUIET_BYTES_MAX
 from luftpause.core.model.replicas import Endpoint
@@ -402,7 +403,15 @@ def test_closing_an_exchange_early_closes_its_connection_and_ends_reading() -> N
     run_bounded(main())
 
 
-def test_a_large_body_arrives_whole_and_a_slow_engine_slows_its_writing() -> None:
+def test_a_large_body_arrives_whole_and_a_slow_engine_slows_its_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Connection] = []
+
+    class Recorded(Connection):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            opened.append(self)
+
+    monkeypatch.setattr("luftpause.adapters.engine_http.engines.Connection", Recorded)
     body = random.Random(7).randbytes(24 * 1024 * 1024)
 
     async def main() -> None:
@@ -410,9 +419,9 @@ def test_a_large_body_arrives_whole_and_a_slow_engine_slows_its_writing() -> Non
         received = []
 
         async def script(visit: Visit) -> None:
-            visit.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            visit.read_no_more()
             await go_on.wait()
-            visit.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            visit.read_again()
             received.append((await visit.request()).body)
             visit.send(answer(b"ok"))
 
@@ -422,6 +431,8 @@ def test_a_large_body_arrives_whole_and_a_slow_engine_slows_its_writing() -> Non
             await eventually(lambda: len(engine.visits) == 1)
             done, _ = await asyncio.wait([asking], timeout=0.1)
             assert not done
+            assert opened[0].transport is not None
+            assert opened[0].transport.get_write_buffer_size() <= 256 * 1024
             go_on.set()
             assert await asking == (200, b"ok")
             assert received == [body]
@@ -434,7 +445,7 @@ def test_an_engine_that_answers_before_the_body_is_written_is_heard() -> None:
     async def main() -> None:
         async def script(visit: Visit) -> None:
             await visit.reader.readuntil(b"\r\n\r\n")
-            visit.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            visit.read_no_more()
             visit.send(answer(b"too large", status=b"413 Content Too Large"))
             await done.wait()
 

@@ -1,6 +1,7 @@
 """The launcher over real processes: what it starts, declares, restarts and stops."""
 
 import asyncio
+import itertools
 import logging
 import os
 import signal
@@ -20,11 +21,13 @@ from luftpause.adapters.process_host import LocalProcessHost
 from luftpause.core.model.ids import Instant, ModelName, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.replicas import Endpoint, EngineKind, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
+from luftpause.core.processes.actions import StopSignal
 from luftpause.core.processes.decide import Decision, decide
 from luftpause.core.processes.events import Event, ProbeFailed, ProbeSucceeded
 from luftpause.core.processes.state import EngineProcess, Limits
 from luftpause.core.scheduling.events import TurnReport
 from luftpause.ports.engines import EngineRequest
+from luftpause.ports.processes import Launch, ProcessEnd
 from luftpause.ports.scheduler import Ticket
 from luftpause.services.launcher import service as service_module
 from luftpause.services.launcher.instance import InstanceView
@@ -277,6 +280,63 @@ def test_a_port_that_answers_for_a_stranger_is_never_taken_for_ours() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as squatter:
         run(story(squatter.getsockname()[1]))
+
+
+class DyingHost:
+    """Starts a process that is dead already, though nobody has heard of its end; a stranger answers on its port."""
+
+    pid = 1
+    alive = False
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.end = asyncio.Event()
+
+    def free_port(self) -> int:
+        return self.port
+
+    def start(self, launch: Launch) -> "DyingHost":
+        return self
+
+    def tail(self) -> tuple[str, ...]:
+        return ()
+
+    def signal(self, signal: StopSignal) -> None:
+        self.end.set()
+
+    async def ended(self) -> ProcessEnd:
+        await self.end.wait()
+        return ProcessEnd(code=1, tail=("address in use",))
+
+
+def test_a_strangers_answer_does_not_make_a_dying_process_ready() -> None:
+    async def story() -> list[str]:
+        probed = asyncio.Event()
+        requests = itertools.count(1)
+
+        async def stranger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while await reader.readline() not in (b"", b"\r\n"):
+                pass
+            # The second probe shows that the first answer was taken in, and not believed.
+            if next(requests) == 2:
+                probed.set()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            writer.close()
+
+        engines, states = HttpEngines(), list[str]()
+        async with await asyncio.start_server(stranger, "127.0.0.1", 0) as server:
+            host = DyingHost(server.sockets[0].getsockname()[1])
+            plan = LauncherPlan(engines=(engine(),), stop_grace_s=5.0)
+            launcher = LauncherService(
+                plan, host, engines=engines, link=RecordingLink(), on_change=lambda view: states.append(view.state)
+            )
+            await launcher.start()
+            await probed.wait()
+            await launcher.close()
+            await engines.close()
+        return states
+
+    assert run(story()) == ["starting", "stopping", "exited"]
 
 
 def test_a_stop_during_the_pause_before_a_restart_wins() -> None:

@@ -214,7 +214,7 @@ def test_deadlines_wake_the_service_without_anybody_asking() -> None:
         limits = Limits(turn_timeout_s=0.2, run_idle_expiry_s=0.2)
         desk = started(spec("a"), settings=SchedulerSettings(limits=limits))
         desk.admit(offer("t1", run="r"))
-        desk.probed(probed("a", running=1, waiting=1))
+        desk.probed(probed("a", running=0, waiting=1))
         ticket = desk.admit(offer("t2", run="s"))
         with pytest.raises(TurnRefusedError) as refused:
             await soon(ticket.placement)

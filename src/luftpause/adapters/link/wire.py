@@ -6,7 +6,7 @@ Everything said within one turn of the event loop leaves in one write. It does n
 import asyncio
 import contextlib
 import socket
-from typing import Final, Protocol
+from typing import cast, Final, Protocol
 
 from luftpause.adapters.link.codec import FrameError, FrameReader
 
@@ -107,8 +107,8 @@ class Wire(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports fit asyncio.Transport without being one, so this cannot be asserted.
+        transport = self._transport = cast("asyncio.Transport", transport)
         transport.set_write_buffer_limits(high=256 * 1024)
         _tune(transport.get_extra_info("socket"))
         self._listener.wire_opened(self)

@@ -83,7 +83,8 @@ class StreamObserver:
     def observed(self) -> Observed:
         """Return what was seen up to now, an unfinished last event included if it can be read."""
         found = self._found
-        for event in _telling_events(self._cutter.rest()):
+        rest = self._cutter.rest()
+        for event in _telling_events(rest) if rest else ():
             found = _take(found, data_of(event))
         return found
 

@@ -119,23 +119,22 @@ def _stop_requested(state: EngineProcess, now: Instant) -> Decision:
 
 
 def _woke_up(state: EngineProcess, now: Instant) -> Decision:
+    phase = state.phase
     deadline = next_deadline(state)
-    if deadline is None or now < deadline:
+    if isinstance(phase, Ready | Exited) or deadline is None or now < deadline:
         return Decision(state)
-    match state.phase:
+    match phase:
         case Starting(ready_by=ready_by) if now >= ready_by:
             return _stop(state, spawned=True, why=StopReason.NOT_READY, now=now)
         case Starting():
-            return _probe(state, state.phase)
+            return _probe(state, phase)
         case Stopping(why=why):
             kill = SignalProcess(attempt=state.attempt, signal=StopSignal.KILL, why=why)
-            return Decision(replace(state, phase=replace(state.phase, kill_at=None)), (kill,))
+            return Decision(replace(state, phase=replace(phase, kill_at=None)), (kill,))
         case BackingOff():
             return _start(state, StartReason.RESTART, now)
-        case Ready() | Exited():  # neither has a deadline
-            return Decision(state)
         case _:
-            assert_never(state.phase)
+            assert_never(phase)
 
 
 def _started(state: EngineProcess, now: Instant) -> Decision:

@@ -180,17 +180,17 @@ class State:
     """
 
     limits: Limits
-    replicas: Map[ReplicaId, Replica] = field(default_factory=Map)
-    runs: Map[RunId, Run] = field(default_factory=Map)
-    turns: Map[TurnId, Turn] = field(default_factory=Map)
-    held: Map[TurnId, HeldTurn] = field(default_factory=Map)
-    signs: Map[TurnId, Instant] = field(default_factory=Map)
-    serving: Map[Service, tuple[ReplicaId, ...]] = field(default_factory=Map)
-    lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = field(default_factory=Map)
-    open_by_peer: Map[PeerId, Map[TurnId, None]] = field(default_factory=Map)
-    in_flight_by_principal: Map[PrincipalId, int] = field(default_factory=Map)
-    in_flight_by_payer: Map[Payer, int] = field(default_factory=Map)
-    run_counts: Map[tuple[RunPhase, ServiceClass], int] = field(default_factory=Map)
+    replicas: Map[ReplicaId, Replica] = field(default_factory=Map[ReplicaId, Replica])
+    runs: Map[RunId, Run] = field(default_factory=Map[RunId, Run])
+    turns: Map[TurnId, Turn] = field(default_factory=Map[TurnId, Turn])
+    held: Map[TurnId, HeldTurn] = field(default_factory=Map[TurnId, HeldTurn])
+    signs: Map[TurnId, Instant] = field(default_factory=Map[TurnId, Instant])
+    serving: Map[Service, tuple[ReplicaId, ...]] = field(default_factory=Map[Service, tuple[ReplicaId, ...]])
+    lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = field(default_factory=Map[Pool, Map[Lane, tuple[Place, ...]]])
+    open_by_peer: Map[PeerId, Map[TurnId, None]] = field(default_factory=Map[PeerId, Map[TurnId, None]])
+    in_flight_by_principal: Map[PrincipalId, int] = field(default_factory=Map[PrincipalId, int])
+    in_flight_by_payer: Map[Payer, int] = field(default_factory=Map[Payer, int])
+    run_counts: Map[tuple[RunPhase, ServiceClass], int] = field(default_factory=Map[tuple[RunPhase, ServiceClass], int])
     turn_deadlines: Wheel[TurnId]
     run_deadlines: Wheel[RunId]
     next_seq: int = 0

@@ -27,8 +27,8 @@ class Wheel(Generic[Key]):
     """
 
     step_s: float
-    buckets: Map[int, Map[Key, None]] = field(default_factory=Map)
-    bucket_of: Map[Key, int] = field(default_factory=Map)
+    buckets: Map[int, Map[Key, None]] = field(default_factory=Map[int, Map[Key, None]])
+    bucket_of: Map[Key, int] = field(default_factory=Map[Key, int])
     first: int | None = None
 
     def bucket(self, deadline: float) -> int:

@@ -150,7 +150,8 @@ class TurnCourse:
             self._engine_failed(placement.replica, error)
             cut(self._call.scope)
             return
-        turns.end(turn, _ending(turn, placement, exchange, observer))
+        if observer is None or not observer.done:
+            turns.end(turn, _ending(turn, placement, exchange, observer))
         self._over = True
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -161,8 +162,9 @@ class TurnCourse:
             if observer is not None:
                 if not observer.first_token_seen and exchange.status == 200:
                     self._first_byte()
+                done = observer.done
                 observer.feed(data)
-                if observer.done:
+                if observer.done and not done:
                     turn = self._offer.turn
                     self._around.turns.end(turn, _ending(turn, placement, exchange, observer))
             await send({"type": "http.response.body", "body": data, "more_body": True})

@@ -1,6 +1,7 @@
 """A client that leaves is noticed in every phase: the turn ends at once, and so does the engine's work."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -17,6 +18,10 @@ def leave(client: RawClient, how: str) -> None:
         client.leave()
     else:
         client.writer.close()
+
+
+async def reaches(count: Callable[[], int], wanted: int) -> None:
+    await eventually(lambda: count() == wanted)
 
 
 HOW = pytest.mark.parametrize("how", ["reset", "closed"])
@@ -82,14 +87,13 @@ def test_while_its_turn_is_placed_at_the_same_moment(how: str) -> None:
 
         async with open_door(ScriptedEngine(script)) as door:
             door.scheduler.hold = True
-            for _ in range(10):
+            for turns in range(10):
                 async with connected(door.url) as client:
                     client.send(chat_bytes())
-                    wanted = len(door.scheduler.tickets) + 1
-                    await eventually(lambda wanted=wanted: len(door.scheduler.tickets) == wanted)  # type: ignore[misc]
+                    await reaches(lambda: len(door.scheduler.tickets), turns + 1)
                     leave(client, how)
                     door.scheduler.place()
-                    await eventually(lambda wanted=wanted: len(door.scheduler.endings) == wanted)  # type: ignore[misc]
+                    await reaches(lambda: len(door.scheduler.endings), turns + 1)
             assert all(type(report).__name__ == "TurnAbandoned" for report in door.scheduler.endings)
 
     run_bounded(main())
@@ -139,7 +143,7 @@ def test_in_the_middle_of_the_stream(how: str, slow: bool) -> None:
                 await client.head()
                 assert await client.chunk() == b"data: {}\n\n"
                 if slow:
-                    client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+                    client.read_no_more()
                 flood.set()
                 if slow:
                     await eventually(lambda: door.client_keeps_us_waiting)

@@ -299,7 +299,9 @@ def test_an_engine_that_speaks_no_http_is_a_502() -> None:
     ],
     ids=["chunked", "content-length", "no byte"],
 )
-def test_an_engine_that_dies_in_the_middle_ends_the_connection_without_an_end(raw: bytes, body: bytes) -> None:
+def test_an_engine_that_dies_in_the_middle_ends_the_connection_without_an_end(
+    raw: bytes, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async def script(visit: Visit) -> None:
         await visit.request()
         visit.send(raw)
@@ -309,6 +311,7 @@ def test_an_engine_that_dies_in_the_middle_ends_the_connection_without_an_end(ra
             reply = await door.chat()
             assert (reply.status, reply.body, reply.broken) == (200, body, True)
             assert door.scheduler.kinds == ["TurnStarted", *(["FirstTokenSeen"] if body else []), "TurnFailed"]
+            assert [record.message for record in caplog.records] == ["turn_failed"], "told once, and as what it is"
             await door.still_answers()
 
     run_bounded(main())

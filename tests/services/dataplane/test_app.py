@@ -10,7 +10,8 @@ from adapters.raw_client import connected, fetch
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, RunId, ToolCallId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
-from luftpause.services.dataplane.app import Dataplane
+from luftpause.ports.asgi import Message
+from luftpause.services.dataplane.app import RUNS
 from luftpause.services.dataplane.headers import for_client, for_engine, refusal_headers, run_to_echo
 from luftpause.services.dataplane.settings import DataplaneSettings
 from services.dataplane.door import BODY, CHAT, RUN, chat_bytes, open_door
@@ -181,7 +182,7 @@ def test_a_run_is_ended() -> None:
             assert reply.status == 404
             assert json.loads(reply.body)["error"]["message"] == "there is no run 'a b'"
             assert door.scheduler.ended == ["known", "a b"]
-            for bad in (b"/v1/runs/", b"/v1/runs/%C3%BC", b"/v1/runs/" + b"r" * 129, b"/v1/runs/a%0Ab"):
+            for bad in (b"/v1/runs/", b"/v1/runs/%C3%BC", RUNS.encode() + b"r" * 129, b"/v1/runs/a%0Ab"):
                 assert (await fetch(door.url, b"DELETE", bad)).status == 404
             assert len(door.scheduler.ended) == 2
 
@@ -292,11 +293,18 @@ def test_a_run_id_that_is_not_given_is_minted_each_time() -> None:
     assert dict(refusal_headers([(RUN, b"mine")])) == {RUN: b"mine"}
 
 
+async def no_receive() -> Message:
+    raise AssertionError("nothing is read")
+
+
+async def no_send(message: Message) -> None:
+    raise AssertionError("nothing is said")
+
+
 def test_only_http_is_spoken() -> None:
     async def main() -> None:
         async with open_door() as door:
-            dataplane: Dataplane = door.dataplane
             with pytest.raises(ValueError, match="websocket"):
-                await dataplane({"type": "websocket"}, None, None)  # type: ignore[arg-type]
+                await door.dataplane({"type": "websocket"}, no_receive, no_send)
 
     run_bounded(main())

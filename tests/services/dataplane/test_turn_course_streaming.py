@@ -9,6 +9,7 @@ import pytest
 
 from adapters.engine_http.scripted_engine import Received, ScriptedEngine, Visit, answer, chunked, run_bounded
 from adapters.raw_client import connected
+from luftpause.core.model.ids import ToolCallId, TurnId
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnFinished, TurnReport, TurnStarted
 from services.dataplane.door import BODY, chat_bytes, open_door
@@ -33,11 +34,14 @@ def token_events(count: int) -> list[bytes]:
     return [*events, b"data: [DONE]\n\n"]
 
 
-FINISHED = {
-    "finish": "tool_calls",
-    "usage": Usage(prompt_tokens=9, completion_tokens=64, cached_tokens=4),
-    "tool_calls": ("call_9",),
-}
+def finished(turn: TurnId) -> TurnFinished:
+    """Return how a turn ends that was answered with `token_events`."""
+    return TurnFinished(
+        turn=turn,
+        finish="tool_calls",
+        usage=Usage(prompt_tokens=9, completion_tokens=64, cached_tokens=4),
+        tool_calls=(ToolCallId("call_9"),),
+    )
 
 
 def cutting(raw: bytes, cuts: list[int]) -> ScriptedEngine:
@@ -77,7 +81,7 @@ def test_a_large_body_and_a_stream_of_64_chunks_pass_byte_identical() -> None:
             assert door.scheduler.reports == [
                 TurnStarted(turn=turn),
                 FirstTokenSeen(turn=turn),
-                TurnFinished(turn=turn, **FINISHED),  # type: ignore[arg-type]
+                finished(turn),
             ]
 
     run_bounded(main())
@@ -127,10 +131,7 @@ def test_an_answer_is_identical_wherever_the_engines_bytes_are_cut(raw: bytes) -
             assert body == (b"".join(token_events(1)) if b"event-stream" in raw else raw[-len(body) :])
             endings = door.scheduler.endings
             assert len(endings) == len(raw) - 1
-            assert all(
-                report == TurnFinished(turn=report.turn, **FINISHED)  # type: ignore[arg-type, union-attr]
-                for report in endings
-            )
+            assert endings == [finished(offer.turn) for offer in door.scheduler.offers]
 
     run_bounded(main())
 
@@ -146,9 +147,7 @@ def test_a_stream_of_64_chunks_is_identical_at_random_cuts(seed: int) -> None:
         async with open_door(cutting(raw, cuts)) as door:
             reply = await door.chat()
             assert hashlib.sha256(reply.body).digest() == hashlib.sha256(b"".join(events)).digest()
-            assert door.scheduler.endings == [
-                TurnFinished(turn=door.scheduler.offers[0].turn, **FINISHED)  # type: ignore[arg-type]
-            ]
+            assert door.scheduler.endings == [finished(door.scheduler.offers[0].turn)]
 
     run_bounded(main())
 
@@ -236,14 +235,14 @@ def test_a_slow_reader_slows_the_engine() -> None:
 
     async def main() -> None:
         async with open_door(ScriptedEngine(script)) as door, connected(door.url) as client:
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            client.read_no_more()
             client.send(chat_bytes())
             before = -1
             while before != len(sent) or not sent:
                 before = len(sent)
                 await asyncio.sleep(0.05)
             assert sum(sent) < 32 * 1024 * 1024  # what the sockets' own buffers hold
-            client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            client.read_again()
             reply = await client.reply()
             assert len(reply.body) == count * len(piece)
             assert reply.body == piece * count

@@ -1,0 +1,20 @@
+from luftpause.core.model.turns import ServiceClass
+from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
+
+
+def test_each_dataplane_counts_for_itself() -> None:
+    one, other = DataplaneMetrics(lambda: 3), DataplaneMetrics(lambda: 0)
+
+    one.answered("200", ServiceClass.BATCH)
+    one.answered("200", ServiceClass.BATCH)
+    one.answered(GONE, None)
+    one.held(ServiceClass.BATCH, 0.2)
+    one.first_byte(ServiceClass.BATCH, 0.3)
+
+    text = one.render().decode()
+    assert 'luftpause_dataplane_requests_total{class="batch",status="200"} 2.0' in text
+    assert 'luftpause_dataplane_requests_total{class="",status="gone"} 1.0' in text
+    assert 'luftpause_dataplane_held_seconds_sum{class="batch"} 0.2' in text
+    assert 'luftpause_dataplane_first_byte_seconds_sum{class="batch"} 0.3' in text
+    assert "luftpause_dataplane_open_turns 3.0" in text
+    assert 'status="200"' not in other.render().decode()

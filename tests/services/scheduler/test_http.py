@@ -1,0 +1,169 @@
+"""The scheduler's HTTP door."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from luftpause import __version__
+from luftpause.core.model.ids import ReplicaId, ToolCallId, TurnId
+from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
+from luftpause.core.scheduling.events import ReplicaProbed, TurnFinished
+from luftpause.services.scheduler.http import SchedulerHttp
+from luftpause.services.scheduler.service import SchedulerService
+from services.scheduler.asking import Answer, ask
+from services.scheduler.running import offer, probed, run, spec, started
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "status.schema.json"
+
+
+def busy() -> SchedulerService:
+    """A scheduler with a replica of each state, held turns and runs in every phase."""
+    service = started(spec("a", "m", "n"), spec("c", "labels", kind=ReplicaKind.SINGLE_PASS))
+    service.add_replica(spec("starting", "other"))
+    service.admit(offer("t1", run="r1"))
+    service.report(TurnFinished(turn=TurnId("t1"), tool_calls=(ToolCallId("c1"),)))
+    service.admit(offer("t2", run="r2"))
+    service.admit(offer("t3", run="r3"))
+    service.report(TurnFinished(turn=TurnId("t3")))
+    load = Load(running=1, waiting=2)
+    service.probed(ReplicaProbed(replica=ReplicaId("a"), healthy=True, load=load, engine=EngineKind.VLLM))
+    service.admit(offer("t4", run="r4"))
+    return service
+
+
+def asked(
+    path: str,
+    *,
+    method: str = "GET",
+    token: str = "",
+    headers: dict[str, str] | None = None,
+    make: Callable[[], SchedulerService] = busy,
+) -> Answer:
+    async def story() -> Answer:
+        return await ask(SchedulerHttp(make(), token=token).app(), path, method=method, headers=headers)
+
+    return run(story)
+
+
+def validate(body: object) -> None:
+    schema: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(body)
+
+
+def test_the_status_tells_replicas_held_turns_and_runs() -> None:
+    answer = asked("/status")
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.headers["cache-control"] == "no-store"
+    body = answer.json()
+    assert (body["version"], body["policy"]) == (__version__, "turn-admission")
+    assert body["replicas"][0] == {
+        "name": "a",
+        "kind": "generative",
+        "models": ["m", "n"],
+        "engine": "vllm",
+        "healthy": True,
+        "state": "full",
+        "in_flight": 1,
+        "capacity": 1,
+        "kept_for_paused": 1,
+        "turns_placed": 3,
+        "load": {"running": 1, "waiting": 2},
+    }
+    assert [replica["state"] for replica in body["replicas"]] == ["full", "ready", "starting"]
+    (held,) = body["held"]
+    assert held.pop("oldest_s") >= 0
+    assert held == {
+        "class": "interactive",
+        "caller": "anonymous",
+        "count": 1,
+        "reason": "waiting for room: a runs 1 of 1",
+    }
+    assert {(row["phase"], row["count"]) for row in body["runs"]} == {("generating", 1), ("paused", 1), ("idle", 2)}
+
+
+def test_a_status_is_what_its_schema_says_busy_or_empty() -> None:
+    validate(asked("/status").json())
+    validate(asked("/status", make=started).json())
+
+
+def test_the_schema_is_strict_enough_to_notice_a_missing_field() -> None:
+    body = asked("/status").json()
+    del body["replicas"][0]["capacity"]
+    with pytest.raises(jsonschema.ValidationError):
+        validate(body)
+
+
+def test_metrics_are_prometheus_text() -> None:
+    answer = asked("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert b'luftpause_in_flight_turns{replica="a"} 1.0' in answer.body
+
+
+def test_health_needs_nothing() -> None:
+    assert asked("/health").json() == {"status": "ok"}
+
+
+def test_unknown_paths_and_methods_are_json_errors() -> None:
+    missing = asked("/nothing/<b>here")
+    assert (missing.status, missing.json()["error"]["code"]) == (404, "not_found")
+    wrong = asked("/status", method="POST")
+    assert (wrong.status, wrong.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert "GET" in wrong.headers["allow"]
+
+
+@pytest.mark.parametrize("path", ["/status", "/metrics", "/", "/nothing"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": "Basic s3cret"},
+        {"authorization": "s3cret"},
+        {"authorization": "Bearer "},
+        {"authorization": "Bearer s3cret-and-more"},
+    ],
+    ids=["none", "wrong", "basic", "bare", "empty", "longer"],
+)
+def test_with_a_token_everything_but_health_wants_it(path: str, headers: dict[str, str]) -> None:
+    answer = asked(path, token="s3cret", headers=headers)
+    assert (answer.status, answer.json()["error"]["code"]) == (401, "unauthorized")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert asked("/health", token="s3cret", headers=headers).status == 200
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+def test_whoever_presents_the_token_comes_in(scheme: str) -> None:
+    assert asked("/status", token="s3cret", headers={"authorization": f"{scheme} s3cret"}).status == 200
+
+
+def test_routes_of_others_stand_behind_the_same_token() -> None:
+    async def page(_: Request) -> Response:
+        return PlainTextResponse("page")
+
+    async def story() -> list[int]:
+        app = SchedulerHttp(started(), token="s3cret").app([Route("/", page)])
+        with_token = await ask(app, "/", headers={"authorization": "Bearer s3cret"})
+        return [(await ask(app, "/")).status, with_token.status]
+
+    assert run(story) == [401, 200]
+
+
+def test_the_status_of_a_thousand_held_turns_is_one_row_for_each_caller() -> None:
+    def crowded() -> SchedulerService:
+        service = started(spec("a"))
+        service.probed(probed("a", running=0, waiting=1))
+        for number in range(1000):
+            service.admit(offer(f"t{number}"))
+        return service
+
+    body = asked("/status", make=crowded).json()
+    assert [row["count"] for row in body["held"]] == [1000]
+    validate(body)

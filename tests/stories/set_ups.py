@@ -1,0 +1,60 @@
+"""Configurations that the stories start from: fake engines and tools, every port free."""
+
+import socket
+from pathlib import Path
+
+FREE_PORTS = """
+[dataplane]
+port = 0
+[scheduler]
+port = 0
+http_port = 0
+[runtime]
+port = 0
+"""
+
+TOOLS = """
+[[tools]]
+name = "fake"
+command = ["${python}", "-m", "luftpause", "fake-mcp", "--stdio", "--delay-s", "DELAY", "--deep-delay-s", "DELAY"]
+"""
+
+MODEL = "fake"
+
+
+def launched_engines(*options: str, instances: int = 2) -> str:
+    """Return the declaration of fake engines that the launcher starts."""
+    words = ["${python}", "-m", "luftpause", "fake-engine", "--port", "${port}", "--model", "${model}", *options]
+    command = ", ".join(f'"{word}"' for word in words)
+    return (
+        f'\n[[launcher.models]]\nname = "{MODEL}"\nbackend = "command"\ncommand = [{command}]\n'
+        f"instances = {instances}\n"
+    )
+
+
+def replicas(*urls: str) -> str:
+    """Return the declaration of engines that run already."""
+    return "".join(
+        f'\n[[replicas]]\nname = "engine-{number}"\nurl = "{url}"\nmodels = ["{MODEL}"]\n'
+        for number, url in enumerate(urls, 1)
+    )
+
+
+def tools(delay_s: float) -> str:
+    """Return the declaration of fake tools that take so long."""
+    return TOOLS.replace("DELAY", str(delay_s))
+
+
+def write(directory: Path, *parts: str) -> str:
+    """Write a configuration and return the arguments that name it."""
+    file = directory / "luftpause.toml"
+    file.write_text("\n".join(parts))
+    return str(file)
+
+
+def free_port() -> int:
+    """Return a port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
