@@ -42,26 +42,34 @@ class InstantDesk:
         )
 
     def admit(self, offer: TurnOffer) -> Ticket:
+        """Mint a run and place the turn."""
         self._runs += 1
         placement: asyncio.Future[Placement] = asyncio.get_running_loop().create_future()
         placement.set_result(self._place)
         return Ticket(RunId(f"run-{self._runs:026d}"), placement)
 
-    def report(self, report: TurnReport) -> None: ...
+    def report(self, report: TurnReport) -> None:
+        """Change nothing."""
 
     def end_run(self, principal: PrincipalId, run: RunId) -> bool:
+        """There is no such run."""
         return False
 
     def models(self) -> Sequence[ModelName]:
+        """There are none."""
         return ()
 
-    def resync(self, report: PeerResynced) -> None: ...
+    def resync(self, report: PeerResynced) -> None:
+        """Change nothing."""
 
-    def peer_lost(self, peer: PeerId) -> None: ...
+    def peer_lost(self, peer: PeerId) -> None:
+        """Change nothing."""
 
-    def add_replica(self, spec: ReplicaSpec) -> None: ...
+    def add_replica(self, spec: ReplicaSpec) -> None:
+        """Change nothing."""
 
-    def remove_replica(self, replica: ReplicaId) -> None: ...
+    def remove_replica(self, replica: ReplicaId) -> None:
+        """Change nothing."""
 
 
 async def serve() -> None:
@@ -97,7 +105,8 @@ async def one_turn(link: RemoteLink, number: int) -> None:
 async def measure(port: int, seconds: float) -> dict[str, float]:
     link = RemoteLink("127.0.0.1", port, peer=PEER)
     await link.start()
-    await link.ready()
+    async with asyncio.timeout(10):
+        await link.ready()
     number = 0
     trips: list[float] = []
     until = time.perf_counter() + seconds

@@ -84,11 +84,17 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def bounded(test: Callable[[], Awaitable[None]], timeout_s: float = 30.0) -> None:
+NewLoop = Callable[[], asyncio.AbstractEventLoop]
+
+
+def bounded(
+    test: Callable[[], Awaitable[None]], *, timeout_s: float = 30.0, new_loop: NewLoop = asyncio.new_event_loop
+) -> None:
     """Run a test's coroutine, at most so long."""
 
     async def run() -> None:
         async with asyncio.timeout(timeout_s):
             await test()
 
-    asyncio.run(run())
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run())

@@ -52,7 +52,7 @@ def _runner(kind: type[AnyWorld], new_rig: NewRig) -> Callable[[Callable[[AnyWor
             async with world.run():
                 await test(world)
 
-        bounded(inside)
+        bounded(inside, new_loop=kind.new_loop)
 
     return run
 

