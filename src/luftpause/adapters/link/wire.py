@@ -75,7 +75,7 @@ class Wire(asyncio.Protocol):
             self._loop.call_soon(self._flush)
         self._unsent.append(frame)
         self._unsent_bytes += len(frame)
-        if False:
+        if self._unsent_bytes > self._unsent_max:
             self.overflowed = True
             self.abort()
 

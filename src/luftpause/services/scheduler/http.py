@@ -3,18 +3,15 @@
 Knows how the state is shown as JSON, and nothing of how it comes about.
 """
 
-import hmac
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from luftpause import __version__
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
@@ -22,7 +19,6 @@ from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, view
 from luftpause.services.scheduler.service import SchedulerService
 
-OPEN_PATH: Final = "/health"
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 Json = dict[str, object]
@@ -33,15 +29,13 @@ class SchedulerHttp:
 
     Args:
         service: whose state is shown.
-        token: what every request but `/health` must present; empty asks for none.
     """
 
-    def __init__(self, service: SchedulerService, *, token: str = "") -> None:
+    def __init__(self, service: SchedulerService) -> None:
         self._service = service
-        self._token = token
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes, without any check of who asks."""
+        """Return the routes."""
         return [
             Route("/status", self._get_status, methods=["GET"]),
             Route("/health", _get_health, methods=["GET"]),
@@ -49,11 +43,9 @@ class SchedulerHttp:
         ]
 
     def app(self, more_routes: Sequence[BaseRoute] = ()) -> Starlette:
-        """Return the application: our routes and others beside them, all behind the token."""
-        middleware = [Middleware(_TokenCheck, token=self._token.encode())] if self._token else []
+        """Return the application: our routes and others beside them. Who may ask is its guard's business."""
         return Starlette(
             routes=[*self.routes(), *more_routes],
-            middleware=middleware,
             exception_handlers={404: _not_found, 405: _method_not_allowed},
         )
 
@@ -130,27 +122,3 @@ def _json(body: Json) -> Response:
 
 def _failure(failure: Failure) -> Response:
     return Response(openai_error(failure), status_code=failure.status, media_type="application/json")
-
-
-class _TokenCheck:
-    """Answers 401 to whoever does not present the token. `/health` is open."""
-
-    def __init__(self, app: ASGIApp, *, token: bytes) -> None:
-        self._app = app
-        self._token = token
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == OPEN_PATH or self._presents_token(scope):
-            await self._app(scope, receive, send)
-            return
-        failure = Failure(code=FailureCode.UNAUTHORIZED, message="a token is required: Authorization: Bearer …")
-        response = _failure(failure)
-        response.headers["www-authenticate"] = "Bearer"
-        await response(scope, receive, send)
-
-    def _presents_token(self, scope: Scope) -> bool:
-        presented = b""
-        for name, value in scope["headers"]:
-            if name == b"authorization" and value[:7].lower() == b"bearer ":
-                presented = value[7:].strip()
-        return hmac.compare_digest(presented, self._token)
