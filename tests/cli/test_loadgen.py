@@ -71,6 +71,12 @@ def test_ctrl_c_shows_what_there_is_so_far() -> None:
     assert (summary["runs"], summary["unfinished"]) == (0, 1)
 
 
+def test_a_task_is_for_sub_agents_only() -> None:
+    ended = finished("loadgen", "--agents", "1", "--task", "say hello")
+    assert ended.returncode == 2
+    assert "--spawn" in ended.stderr
+
+
 def test_a_failed_run_is_exit_code_1() -> None:
     code, out, _ = loadgen("--agents", "1", "--model", "nope")
     assert code == 1

@@ -16,7 +16,7 @@ from luftpause.cli.serve import run_service
 from luftpause.core.model.turns import ServiceClass
 from luftpause.telemetry.printable import printable
 from luftpause.testkit.load.drive import Plan, drive_until
-from luftpause.testkit.load.runs import Board, RunFailedError
+from luftpause.testkit.load.runs import Board, RunFailedError, RunNotes
 from luftpause.testkit.load.summary import summarise, summary_lines
 
 _COUNT = click.IntRange(1, 100_000)
@@ -44,6 +44,7 @@ _SECONDS = click.FloatRange(0, 86_400)
 @click.option("--tool-calls", type=click.IntRange(0, 1000), default=3, show_default=True, help="Per run, at most.")
 @click.option("--tool-s", type=_SECONDS, default=0.5, show_default=True, help="How long an agent's own tool takes.")
 @click.option("--context-chars", type=click.IntRange(0, 4_000_000), default=2000, show_default=True, help="Per run.")
+@click.option("--task", default="", help="Give every sub-agent this task, and show what each answers.")
 @click.option("--max-tokens", type=_COUNT, default=256, show_default=True, help="Longest reply of a turn.")
 @click.option("--turn-timeout-s", type=_SECONDS, default=600, show_default=True, help="Longest a turn may take.")
 @click.option("--token-env", default="LUFTPAUSE_TOKEN", show_default=True, help="Variable with the doors' token.")
@@ -57,6 +58,8 @@ def command(ctx: click.Context, /, json_to: str | None, **options: object) -> No
     """
     if bool(options["agents"]) == bool(options["sub_agents"]):
         raise click.UsageError("give one of --agents N and --spawn N")
+    if options["task"] and not options["sub_agents"]:
+        raise click.UsageError("--task is for sub-agents: give --spawn N with it")
     token_env = str(options["token_env"])
     if not os.environ.get(token_env):
         if ctx.get_parameter_source("token_env") is click.core.ParameterSource.COMMANDLINE:
@@ -95,5 +98,10 @@ def _show(plan: Plan, board: Board, json_to: str | None) -> None:
             click.echo(text)
             return
         Path(json_to).write_text(text + "\n", encoding="utf-8")
-    for line in summary_lines(summary):
+    for line in (*(_answer(run) for run in board.ended if plan.habits.task), *summary_lines(summary)):
         click.echo(printable(line))
+
+
+def _answer(run: RunNotes) -> str:
+    said = run.result if run.failure is None else f"FAILED: {run.failure}"
+    return f"answer {run.number:<5} {' '.join(said.split())}"

@@ -2,7 +2,11 @@
 
 import asyncio
 import os
+import shlex
+import shutil
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 import msgspec
@@ -121,10 +125,24 @@ def _invitation(story: _Story, addresses: AllInOne) -> str:
     body = msgspec.json.encode(message).decode()
     key = ' -H "authorization: Bearer $LUFTPAUSE_TOKEN"' if story.plans.access.token else ""
     json_header = "-H 'content-type: application/json'"
+    task = "Find out about the river Rhine and say one sentence."
+    loadgen = f"{_own_name()} loadgen --spawn 4 --mcp-url {addresses.runtime}/mcp --task {shlex.quote(task)}"
     return (
         "Ready. Try the LLM door:\n"
         f"  curl {addresses.dataplane}/v1/chat/completions {json_header}{key} -d '{body}'\n"
-        "and the MCP door, with four sub-agents at once:\n"
-        f"  luftpause loadgen --spawn 4 --mcp-url {addresses.runtime}/mcp --model {story.model}\n"
+        "and the MCP door, with four sub-agents at once that use tools:\n"
+        f"  {loadgen}\n"
         "Ctrl-C ends everything."
     )
+
+
+def _own_name() -> str:
+    """Return how the person at the terminal can call us: `luftpause` if that finds us, else a path."""
+    program = Path(sys.argv[0])
+    if shutil.which("luftpause") == str(program.absolute()):
+        return "luftpause"
+    if program.name != "luftpause":
+        return shlex.join((sys.executable, "-m", "luftpause"))
+    folder = Path.cwd()
+    absolute = program.absolute()
+    return shlex.quote(str(absolute.relative_to(folder) if absolute.is_relative_to(folder) else absolute))

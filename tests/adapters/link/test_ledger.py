@@ -1,7 +1,10 @@
 """What a peer remembers, event by event."""
 
+import pytest
+
 from contracts.offers import MODEL, PEER, PRINCIPAL, offer, spec
-from luftpause.adapters.link.ledger import RUN_IDLE_S, RUNS_MAX, Ledger
+from luftpause.adapters.link import ledger as ledger_module
+from luftpause.adapters.link.ledger import RUN_IDLE_S, Ledger
 from luftpause.core.model.ids import Instant, ReplicaId, RunId, ToolCallId, TurnId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.scheduling.events import (
@@ -157,13 +160,14 @@ def test_a_run_idle_for_half_an_hour_is_dropped_and_a_younger_one_is_not() -> No
     assert set(phases(ledger, RUN_IDLE_S + 0.5)) == {"young"}
 
 
-def test_runs_are_bounded() -> None:
+def test_runs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_module, "RUNS_MAX", 100)
     ledger = Ledger(PEER)
-    for turn in range(RUNS_MAX + 10):
+    for turn in range(110):
         placed(ledger, turn, f"r{turn}")
         ledger.reported(TurnFinished(turn=name(turn)), at(0))
     runs: tuple[KnownRun, ...] = ledger.resync(at(0)).runs
-    assert len(runs) == RUNS_MAX
+    assert len(runs) == 100
     assert runs[0].run == "r10"
 
 

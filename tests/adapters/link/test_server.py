@@ -232,6 +232,23 @@ def test_a_newer_connection_of_a_peer_replaces_the_older_and_keeps_its_turns() -
     bounded(story)
 
 
+def test_a_peer_that_came_back_is_not_lost_when_its_grace_would_have_ended(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        desk = RecordingDesk(FakeDesk([spec()]))
+        async with served(desk, grace_s=0.5) as server:
+            async with raw_client(server.port) as first:
+                await first.greet()
+            async with raw_client(server.port) as again:
+                await again.greet()
+                async with raw_client(server.port) as other:
+                    await other.greet("other")
+                await desk.until(lambda: "other" in desk.calls)  # it left later, so its grace ended later
+                assert PEER not in desk.calls
+
+    bounded(story)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 def test_a_goodbye_ends_the_peers_turns_at_once() -> None:
     async def story() -> None:
         desk = RecordingDesk(FakeDesk([spec()]))

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -51,7 +51,8 @@ class Door:
             count = self.asked[handle] = self.asked.get(handle, 0) + 1
             status = self.statuses[min(count, len(self.statuses)) - 1]
             error = "it broke" if status == "Failed" else None
-            answer = {"runs": [{"handle": handle, "status": status, "error": error, "toolCalls": 2}]}
+            result = "all done" if status == "Finished" else None
+            answer = {"runs": [{"handle": handle, "status": status, "result": result, "error": error, "toolCalls": 2}]}
         text = TextContent(text=json.dumps(answer))
         return CallToolResult(content=[text], structured_content=answer if self.structured else None)
 
@@ -93,6 +94,20 @@ def test_sub_agents_are_spawned_with_their_orders_and_awaited_until_they_end() -
             64,
         )
     assert len({order["task"] for order in door.spawned}) == 4
+
+
+def test_a_task_that_was_given_reaches_every_sub_agent_unchanged_and_its_answer_is_kept() -> None:
+    door = Door(("Running", "Finished"))
+    board = Board()
+
+    async def once() -> None:
+        async with door.open() as url, mcp_client(url, token="", caller="") as client:
+            habits = replace(HABITS, task="say hello")
+            await closed_loop(sub_agent(client, habits), board, workers=2, runs=2, duration_s=None)
+
+    run(once())
+    assert [order["task"] for order in door.spawned] == ["say hello", "say hello"]
+    assert [notes.result for notes in board.ended] == ["all done", "all done"]
 
 
 def test_answers_as_text_alone_are_understood() -> None:

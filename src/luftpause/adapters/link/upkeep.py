@@ -176,6 +176,7 @@ class Upkeep:
                 yield to_bytes(AddReplica(0, spec))  # number 0: nobody waits for the answer
         yield from resync_frames(self.ledger.resync(_now()))
         yield from self._outbox.unconfirmed()
+        yield from self._requests.unanswered()
         for turn in self.admissions.turns():
             yield from self._offer_again(turn)
 

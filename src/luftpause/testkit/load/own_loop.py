@@ -34,6 +34,7 @@ class Habits:
         tool_s: how long a tool takes, seconds.
         context_chars: length of the context of every run.
         max_tokens: longest reply of a turn, tokens.
+        task: what every sub-agent is to do; empty makes tasks and contexts up.
     """
 
     model: str
@@ -43,6 +44,7 @@ class Habits:
     tool_s: float
     context_chars: int
     max_tokens: int
+    task: str = ""
 
 
 def own_loop(door: Door, habits: Habits) -> OneRun:

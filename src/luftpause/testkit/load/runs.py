@@ -23,12 +23,13 @@ class TurnSeen:
 
 @dataclass(slots=True, kw_only=True)
 class RunNotes:
-    """One run as it goes: its agent adds turns and tool calls, the loop the rest. Times in seconds."""
+    """One run as it goes: its agent adds turns, tool calls and its result, the loop the rest. Times in seconds."""
 
     number: int
     started_at: float
     turns: list[TurnSeen] = field(default_factory=list)
     tool_calls: int = 0
+    result: str = ""
     run_s: float = 0.0
     failure: RunFailedError | None = None
 

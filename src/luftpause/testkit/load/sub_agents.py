@@ -32,6 +32,7 @@ class _Spawned(msgspec.Struct):
 class _Run(msgspec.Struct):
     handle: str
     status: str
+    result: str | None = None
     error: str | None = None
     toolCalls: int = 0
 
@@ -73,10 +74,8 @@ def sub_agent(client: Client, habits: Habits) -> OneRun:
     batch = secrets.token_hex(8)
 
     async def one_run(notes: RunNotes) -> None:
-        context = context_text(f"loadgen-{batch}-{notes.number}", habits.context_chars)
-        task = f"{task_text(notes.number, habits.tool_calls)}\n\n{context}".strip()
         order: dict[str, object] = {
-            "task": task,
+            "task": habits.task or _made_up_task(batch, notes.number, habits),
             "serviceClass": habits.service_class,
             "maxToolCalls": habits.tool_calls,
             "maxTokens": habits.max_tokens,
@@ -87,10 +86,16 @@ def sub_agent(client: Client, habits: Habits) -> OneRun:
         while (run := await _awaited(client, handle)).status == "Running":
             pass
         notes.tool_calls = run.toolCalls
+        notes.result = run.result or ""
         if run.status != "Finished":
             raise RunFailedError(f"run_{run.status.lower()}", run.error or f"the run is {run.status}")
 
     return one_run
+
+
+def _made_up_task(batch: str, number: int, habits: Habits) -> str:
+    context = context_text(f"loadgen-{batch}-{number}", habits.context_chars)
+    return f"{task_text(number, habits.tool_calls)}\n\n{context}".strip()
 
 
 async def _awaited(client: Client, handle: str) -> _Run:
