@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from inspect import cleandoc
 
 import msgspec
 from msgspec import NODEFAULT, inspect
@@ -99,10 +100,10 @@ def _sections() -> dict[str, type[msgspec.Struct]]:
 
 
 def _prose(section: type[msgspec.Struct]) -> str:
-    return (section.__doc__ or "").partition("Attributes:")[0].replace("\n    ", "\n").strip()
+    return cleandoc(section.__doc__ or "").partition("Attributes:")[0].strip()
 
 
 def _attributes(section: type[msgspec.Struct]) -> Mapping[str, str]:
-    lines = (section.__doc__ or "").partition("Attributes:")[2].splitlines()
-    matches = (_ATTRIBUTE.match(line.removeprefix("    ")) for line in lines)
-    return {match[1]: match[2] for match in matches if match}
+    # cleandoc, because newer Pythons take a docstring's indentation away themselves
+    lines = cleandoc(section.__doc__ or "").partition("Attributes:")[2].splitlines()
+    return {match[1]: match[2] for match in map(_ATTRIBUTE.match, lines) if match}

@@ -6,14 +6,13 @@ quotes would be escaped, so text that a model writes cannot be mistaken for one.
 reported: judging the engine's answer is the client's affair.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.sse import EventCutter, data_of, split_events
+from luftpause.core.dialects.sse import EVENT_BYTES_MAX, EventCutter, data_of, split_events
 from luftpause.core.model.ids import ToolCallId
 from luftpause.core.model.turns import Usage
 
@@ -64,13 +63,13 @@ class Observer(Protocol):
 class StreamObserver:
     """Looks at an event stream. The result does not depend on how the stream was cut into pieces."""
 
-    __slots__ = ("_cutter", "_found", "done", "first_token_seen")
+    __slots__ = ("_cutter", "_findings", "done", "first_token_seen")
 
     def __init__(self) -> None:
         self.first_token_seen = False
         self.done = False
         self._cutter = EventCutter()
-        self._found = Observed()
+        self._findings = _Findings()
 
     def feed(self, data: bytes) -> None:
         """Look at the next piece, cut anywhere."""
@@ -82,11 +81,13 @@ class StreamObserver:
 
     def observed(self) -> Observed:
         """Return what was seen up to now, an unfinished last event included if it can be read."""
-        found = self._found
         rest = self._cutter.rest()
-        for event in _telling_events(rest) if rest else ():
-            found = _take(found, data_of(event))
-        return found
+        if not rest:
+            return self._findings.observed()
+        findings = self._findings.copy()
+        for event in _telling_events(rest):
+            findings.take(data_of(event))
+        return findings.observed()
 
     def _take_block(self, block: bytes) -> None:
         for event in _telling_events(block):
@@ -94,7 +95,7 @@ class StreamObserver:
             if document == _DONE:
                 self.done = True
             else:
-                self._found = _take(self._found, document)
+                self._findings.take(document)
 
 
 class BodyObserver:
@@ -125,7 +126,9 @@ class BodyObserver:
 
 def observe_body(body: bytes) -> Observed:
     """Return what a whole JSON answer says; nothing of one that is not an answer."""
-    return _take(Observed(), body)
+    findings = _Findings()
+    findings.take(body)
+    return findings.observed()
 
 
 class _Details(Struct):
@@ -152,10 +155,13 @@ class _Choice(Struct):
     message: _Message | None = None
 
 
+_NULL: Final = Raw(b"null")
+
+
 class _Answer(Struct):
     choices: list[_Choice] | None = None
-    usage: Raw = Raw(b"null")
-    error: Raw = Raw(b"null")
+    usage: Raw = _NULL
+    error: Raw = _NULL
 
 
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
@@ -174,6 +180,52 @@ _MARKERS: Final = (
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
 
+class _Findings:
+    """What the documents of one answer said, put together."""
+
+    __slots__ = ("_error", "_finish", "_tool_calls", "_usage")
+
+    def __init__(self) -> None:
+        self._finish = ""
+        self._usage: Usage | None = None
+        self._tool_calls: dict[ToolCallId, None] = {}
+        self._error = ""
+
+    def copy(self) -> "_Findings":
+        """Return findings that go on from these."""
+        other = _Findings()
+        other._finish, other._usage, other._error = self._finish, self._usage, self._error
+        other._tool_calls = self._tool_calls.copy()
+        return other
+
+    def observed(self) -> Observed:
+        """Return the findings of the moment."""
+        return Observed(finish=self._finish, usage=self._usage, tool_calls=tuple(self._tool_calls), error=self._error)
+
+    def take(self, document: bytes) -> None:
+        """Add what a document says, if it can be read."""
+        try:
+            answer = _ANSWER.decode(document)
+        except _UNREADABLE:
+            return
+        for choice in answer.choices or ():
+            if choice.finish_reason and not self._finish:
+                self._finish = choice.finish_reason
+            self._add_ids(choice.delta)
+            self._add_ids(choice.message)
+        if answer.usage is not _NULL:
+            self._usage = _usage(answer.usage) or self._usage
+        if answer.error is not _NULL:
+            self._error = self._error or _error(answer.error)
+
+    def _add_ids(self, message: _Message | None) -> None:
+        if message is None or not message.tool_calls:
+            return
+        for call in message.tool_calls:
+            if call.id and len(self._tool_calls) < TOOL_CALLS_MAX:
+                self._tool_calls[ToolCallId(call.id)] = None
+
+
 def _telling_events(block: bytes) -> list[bytes]:
     """Return the events that hold a marker, in order. Only what is near a hit is looked at twice."""
     if b"\r" in block:
@@ -187,22 +239,8 @@ def _telling_events(block: bytes) -> list[bytes]:
             end = end if end >= 0 else len(block)
             hits[before + 2 if before >= 0 else 0] = end
             at = block.find(marker, end)
-    return [event for start in sorted(hits) for event in split_events(block[start : hits[start]])]
-
-
-def _take(found: Observed, document: bytes) -> Observed:
-    """Return what was found before together with what this document says."""
-    try:
-        answer = _ANSWER.decode(document)
-    except _UNREADABLE:
-        return found
-    choices = answer.choices or ()
-    return Observed(
-        finish=found.finish or next((choice.finish_reason for choice in choices if choice.finish_reason), ""),
-        usage=_usage(answer.usage) or found.usage,
-        tool_calls=_add_ids(found.tool_calls, choices),
-        error=found.error or _error(answer.error),
-    )
+    events = [block[start : hits[start]].strip(b"\n") for start in sorted(hits)]
+    return [event for event in events if len(event) <= EVENT_BYTES_MAX]
 
 
 def _usage(raw: Raw) -> Usage | None:
@@ -218,16 +256,6 @@ def _usage(raw: Raw) -> Usage | None:
         completion_tokens=usage.completion_tokens,
         cached_tokens=None if details is None else details.cached_tokens,
     )
-
-
-def _add_ids(known: tuple[ToolCallId, ...], choices: Iterable[_Choice]) -> tuple[ToolCallId, ...]:
-    new: dict[ToolCallId, None] = {}
-    for choice in choices:
-        for message in (choice.delta, choice.message):
-            for call in (message.tool_calls if message is not None else None) or ():
-                if call.id:
-                    new[ToolCallId(call.id)] = None
-    return tuple(dict.fromkeys((*known, *new)))[:TOOL_CALLS_MAX] if new else known
 
 
 def _error(raw: Raw) -> str:

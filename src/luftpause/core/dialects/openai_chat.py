@@ -15,6 +15,7 @@ from msgspec import Struct
 from luftpause.core.model.ids import ModelName, ToolCallId
 
 MODEL_CHARS_MAX: Final = 512
+_MODEL_KEY: Final = b'"model"'
 
 
 class BadRequestError(Exception):
@@ -99,7 +100,7 @@ def _checked(body: bytes, request: _Request, tool_calls: tuple[ToolCallId, ...])
         raise BadRequestError("the request names no model: `model` is empty")
     if len(model) > MODEL_CHARS_MAX:
         raise BadRequestError(f"`model` is longer than {MODEL_CHARS_MAX} characters")
-    if body.count(b'"model"') > 1 and _repeats_model(body):
+    if body.find(_MODEL_KEY) != body.rfind(_MODEL_KEY) and _repeats_model(body):
         raise BadRequestError("the request names `model` more than once")
     return Peek(model=ModelName(model), stream=request.stream is True, tool_calls=tool_calls)
 
