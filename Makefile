@@ -15,7 +15,9 @@ nightly: venv
 	@.venv/bin/pytest -q -m "nightly or not nightly" --timeout=3600
 
 bench: venv
-	@for file in benchmarks/*_bench.py; do echo "== $$file"; .venv/bin/python "$$file" || exit 1; done
+	@.venv/bin/python benchmarks/decide.py
+	@.venv/bin/python benchmarks/link.py
+	@sh scripts/bench
 
 docs: venv
 	@.venv/bin/python scripts/docs.py

@@ -20,7 +20,7 @@ def invoke(*arguments: str) -> tuple[Result, list[tuple[ServiceOptions, Loaded]]
     seen: list[tuple[ServiceOptions, Loaded]] = []
 
     @click.command()
-    @service_options
+    @service_options()
     @setting("--host", "dataplane.host", help="Address to listen on.")
     @setting("--port", "dataplane.port", help="Port to listen on.")
     def command(options: ServiceOptions) -> None:

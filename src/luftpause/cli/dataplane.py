@@ -14,7 +14,7 @@ from luftpause.cli.serve import run_service
 
 @click.command(short_help="Start the LLM door.")
 @access_option
-@service_options
+@service_options()
 @setting("--host", "dataplane.host", help="Address to listen on.  [default: 127.0.0.1]")
 @setting("--port", "dataplane.port", help="Port to listen on; 0 picks a free one.")
 def command(options: ServiceOptions) -> None:

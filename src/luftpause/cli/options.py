@@ -1,6 +1,6 @@
 """The options that all service commands share, and how options of their own set configuration keys.
 
-`@service_options` stands right below `@click.command()`, then a `@setting("--port", "dataplane.port", help=…)` for
+`@service_options()` stands right below `@click.command()`, then a `@setting("--port", "dataplane.port", help=…)` for
 each key that deserves its own option, then the function, which takes one ServiceOptions and begins with its `load()`.
 """
 
@@ -82,29 +82,41 @@ def overrides_of(ctx: click.Context) -> Mapping[str, str]:
     return _overrides(ctx)
 
 
-def service_options(callback: Callable[[ServiceOptions], None]) -> Callback:
-    """Add `--config`, `--set`, `--ready-file` and `--log-level`; set up logs; pass the rest as ServiceOptions."""
+def service_options(*, log_level: str = "info") -> Callable[[Callable[[ServiceOptions], None]], Callback]:
+    """Add `--config`, `--set`, `--ready-file` and `--log-level`; set up logs; pass the rest as ServiceOptions.
 
-    @functools.wraps(callback)
-    def run(config: Path | None, ready_file: Path | None, log_level: str) -> None:
-        logs.configure(log_level)
-        overrides = overrides_of(click.get_current_context())
-        callback(ServiceOptions(config=config, ready_file=ready_file, overrides=overrides))
+    `log_level` is what is logged unless the command line says otherwise.
+    """
 
-    with_level = click.option(
+    def add(callback: Callable[[ServiceOptions], None]) -> Callback:
+        @functools.wraps(callback)
+        def run(config: Path | None, ready_file: Path | None, log_level: str) -> None:
+            logs.configure(log_level)
+            overrides = overrides_of(click.get_current_context())
+            callback(ServiceOptions(config=config, ready_file=ready_file, overrides=overrides))
+
+        return config_option(set_option(_ready_file_option(_log_level_option(log_level)(run))))
+
+    return add
+
+
+def _log_level_option(default: str) -> Callable[[Callback], Callback]:
+    return click.option(
         "--log-level",
         type=click.Choice(logs.LEVELS, case_sensitive=False),
-        default="info",
+        default=default,
         show_default=True,
         help="Log this and everything graver.",
-    )(run)
-    with_ready_file = click.option(
+    )
+
+
+def _ready_file_option(callback: Callback) -> Callback:
+    return click.option(
         "--ready-file",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="PATH",
         help="Write the services' addresses there once they answer.",
-    )(with_level)
-    return config_option(set_option(with_ready_file))
+    )(callback)
 
 
 def _take_assignments(ctx: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ from luftpause.cli.serve import run_service
 
 @click.command(short_help="Start the scheduler.")
 @access_option
-@service_options
+@service_options()
 @setting("--host", "scheduler.host", help="Address to listen on.  [default: 127.0.0.1]")
 @setting("--port", "scheduler.port", help="Port of the link; 0 picks a free one.  [default: 5000]")
 @setting("--http-port", "scheduler.http_port", help="Port of status and page.  [default: 5001]")

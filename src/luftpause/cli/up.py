@@ -35,7 +35,7 @@ class _Story:
 
 @click.command(short_help="Start everything in one process.")
 @access_option
-@service_options
+@service_options(log_level="warning")
 @setting("--dataplane-port", "dataplane.port", help="Port of the LLM door.  [default: 8080]")
 @setting("--runtime-port", "runtime.port", help="Port of the MCP door.  [default: 7000]")
 @setting("--status-port", "scheduler.http_port", help="Port of status and page.  [default: 5001]")

@@ -1,0 +1,29 @@
+"""Which tests are slow: those that start processes, MCP servers or a real model. `make check` leaves them out."""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SLOW = (
+    "adapters/link/test_client.py",
+    "adapters/test_process_host.py",
+    "adapters/tools_mcp/",
+    "breaks/",
+    "cli/test_fake_engine.py",
+    "cli/test_fake_mcp.py",
+    "cli/test_loadgen.py",
+    "contracts/",
+    "services/launcher/test_launcher_service.py",
+    "services/runtime/test_crash.py",
+    "services/runtime/test_server.py",
+    "stories/",
+    "testkit/",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark them."""
+    for item in items:
+        if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).as_posix().startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
