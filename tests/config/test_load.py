@@ -192,7 +192,8 @@ def test_checks_across_keys_name_the_place_of_the_later_one() -> None:
 
 def test_a_missing_secret_is_a_warning_and_not_an_error() -> None:
     text = "[[replicas]]\nname='a'\nurl='http://a'\nmodels=['m']\napi_key_env='KEY'\n"
-    warning = "f.toml:5: replicas[0].api_key_env: the variable KEY is not set; requests go out without a key"
+    what = "the variable KEY is not set; without it nothing is sent to this endpoint"
+    warning = f"f.toml:5: replicas[0].api_key_env: {what}"
     assert [str(line) for line in loaded(text).warnings] == [warning]
     assert loaded(text, {"KEY": "s3cret"}).warnings == ()
 

@@ -46,7 +46,7 @@ def unset_secrets(config: Config, env: Mapping[str, str]) -> Iterator[Finding]:
     ]
     for path, name in named:
         if name and not env.get(name):
-            yield path, f"the variable {name} is not set; requests go out without a key"
+            yield path, f"the variable {name} is not set; without it nothing is sent to this endpoint"
 
 
 def _repeated_names(config: Config) -> Iterator[Finding]:
