@@ -215,10 +215,8 @@ def measure_decisions(size: Size, events: int) -> dict[str, Spread]:
     check(loop.state)
     loop.took.clear()
     gc.collect()
-    gc.freeze()
     for _ in range(events):
         loop.step()
-    gc.unfreeze()
     check(loop.state)
     everything = [took for times in loop.took.values() for took in times]
     return {"all": spread(everything), **{name: spread(times) for name, times in sorted(loop.took.items())}}
@@ -284,12 +282,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=None, metavar="FILE", help="write the figures there too")
     options = parser.parse_args()
     report: dict[str, object] = {}
-    heading = f"{'microseconds of processor time':48}{'count':>8}{'mean':>9}{'p50':>9}{'p99':>9}{'max':>10}"
-    print(heading)
+    print(f"{'microseconds of processor time':48}{'count':>8}{'mean':>9}{'p50':>9}{'p99':>9}{'max':>10}")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        for name, turns_a_run in (("each a new run", 1), (f"runs of {TURNS_A_RUN}, by tool call", TURNS_A_RUN)):
+        for turns_a_run in (1, TURNS_A_RUN):
             whole = runner.run(measure_whole_turns(options.turns, turns_a_run))
-            show(f"whole turn, light load, {name}", whole)
+            show(f"whole turn, {turns_a_run} a run (in blocks of {BLOCK})", whole)
             report[f"whole_turn_{turns_a_run}"] = asdict(whole)
     for size in SIZES if options.events else ():
         by_event = measure_decisions(size, options.events)

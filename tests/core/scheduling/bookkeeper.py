@@ -153,12 +153,12 @@ class Bookkeeper:
             self.forget(run)
         self.audit(actions)
 
-    def replica_left(self, actions: Sequence[Action]) -> None:
+    def replica_left(self, now: int, actions: Sequence[Action]) -> None:
         for action in actions:
             if isinstance(action, RefuseTurn):
                 offer = self.offers[action.turn]
                 assert not any(offer.model in place.spec.models for place in self.places.values())
-                self.ended(action.turn, self.lives[offer.run].rested_at)
+                self.ended(action.turn, now)
         self.audit(actions)
 
     def audit(self, actions: Sequence[Action]) -> None:
@@ -174,25 +174,58 @@ class Bookkeeper:
         assert place.healthy, f"{action.turn} went to unhealthy {action.replica}"
         assert offer.model in place.spec.models
         assert offer.kind is place.spec.kind
-        generative = offer.kind is ReplicaKind.GENERATIVE
-        if generative:
-            self.audit_home(action, offer)
+        assert self.only_home(offer) in (None, action.replica), f"{action.turn} left its healthy home"
+        self.audit_turn(action.turn)
         self.waiting.pop(action.turn)
-        in_flight = sum(where == action.replica for where in self.flying.values())
-        if place.load is not None and place.load.waiting:
-            kept = self.kept_on(action.replica) if offer.service_class is ServiceClass.BATCH else 0
-            assert in_flight + kept < place.load.running, f"{action.turn} does not fit on {action.replica}"
+        assert self.has_room(action.replica, offer.service_class), f"{action.turn} does not fit on {action.replica}"
         self.flying[action.turn] = action.replica
-        if generative:
+        if offer.kind is ReplicaKind.GENERATIVE:
             life = self.lives[offer.run]
             life.home, life.bound = action.replica, True
 
-    def audit_home(self, action: PlaceTurn, offer: TurnArrived) -> None:
+    def audit_turn(self, placed: str) -> None:
+        """Nobody with a better claim could have gone instead."""
+        for turn in self.waiting:
+            if turn != placed and self.claim(turn) < self.claim(placed):
+                free = [name for name in self.places if self.may_go(turn, name)]
+                assert not free, f"{placed} went out before {turn}, which fits on {free}"
+
+    def claim(self, turn: str) -> tuple[bool, int, int, int]:
+        offer = self.offers[turn]
+        flying = [self.offers[other] for other in self.flying]
+        return (
+            offer.service_class is ServiceClass.BATCH,
+            sum(other.principal == offer.principal for other in flying),
+            sum((other.principal, other.caller) == (offer.principal, offer.caller) for other in flying),
+            list(self.waiting).index(turn),
+        )
+
+    def may_go(self, turn: str, replica: str) -> bool:
+        offer, place = self.offers[turn], self.places[replica]
+        return (
+            place.healthy
+            and place.spec.kind is offer.kind
+            and offer.model in place.spec.models
+            and self.only_home(offer) in (None, replica)
+            and self.has_room(replica, offer.service_class)
+        )
+
+    def has_room(self, replica: str, service_class: ServiceClass) -> bool:
+        load = self.places[replica].load
+        if load is None or not load.waiting:
+            return True
+        in_flight = sum(where == replica for where in self.flying.values())
+        kept = self.kept_on(replica) if service_class is ServiceClass.BATCH else 0
+        return in_flight + kept < load.running
+
+    def only_home(self, offer: TurnArrived) -> str | None:
+        """Return the one replica that the turn may go to, None when it may go anywhere."""
+        if offer.kind is not ReplicaKind.GENERATIVE:
+            return None
         life = self.lives[offer.run]
         home = self.places.get(life.home) if life.home is not None and life.bound else None
         pinned = life.paused or self.flying_of(offer.run)
-        if pinned and home is not None and home.healthy and offer.model in home.spec.models:
-            assert action.replica == life.home, f"{action.turn} left its healthy home {life.home}"
+        return life.home if pinned and home is not None and home.healthy and offer.model in home.spec.models else None
 
     def kept_on(self, replica: str) -> int:
         return sum(

@@ -196,12 +196,11 @@ def test_whatever_happened_everything_ends_and_leaves_no_trace(situation: Callab
     assert left.runs == empty.runs
     assert left.turns == empty.turns
     assert left.held == empty.held
-    assert left.signs == empty.signs
     assert left.lanes == empty.lanes
     assert left.open_by_peer == empty.open_by_peer
     assert left.in_flight_by_principal == empty.in_flight_by_principal
     assert left.in_flight_by_payer == empty.in_flight_by_payer
     assert left.run_counts == empty.run_counts
-    assert left.turn_deadlines == empty.turn_deadlines
+    assert left.peer_deadlines == empty.peer_deadlines
     assert left.run_deadlines == empty.run_deadlines
     assert [replica.in_flight for replica in left.replicas.values()] == [0]

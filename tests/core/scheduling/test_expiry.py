@@ -138,3 +138,68 @@ def test_a_wake_up_never_leaves_a_deadline_that_has_passed() -> None:
         deadline = next_deadline(world.state)
         assert deadline is not None
         assert deadline > world.now
+
+
+def test_a_run_that_was_used_since_is_looked_at_in_vain_and_forgotten_at_its_new_time() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1", "r"), finished("t1")])
+    world.later(1000)
+    world.tell_all([arrived("t2", "r"), finished("t2")])
+    world.later(800)
+    assert world.tell(WokeUp()) == ()
+    assert next_deadline(world.state) == 2800.0
+    world.later(1000)
+    assert forgotten(world.tell(WokeUp())) == ["r"]
+
+
+def test_a_run_that_was_busy_when_it_was_looked_at_is_forgotten_after_its_rest() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1", "r"), finished("t1")])
+    world.later(1700)
+    world.place(arrived("t2", "r"))
+    world.later(100)
+    assert world.tell(WokeUp()) == ()
+    world.tell(finished("t2"))
+    world.later(1799)
+    assert world.tell(WokeUp()) == ()
+    world.later(1)
+    assert forgotten(world.tell(WokeUp())) == ["r"]
+
+
+def test_runs_are_forgotten_in_the_order_in_which_they_came_to_rest() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1", "z"), finished("t1"), arrived("t2", "a"), finished("t2")])
+    world.later(10)
+    world.tell_all([arrived("t3", "a"), finished("t3")])
+    world.later(5000)
+    assert forgotten(world.tell(WokeUp())) == ["z", "a"]
+
+
+def test_each_dataplanes_turns_are_over_at_their_own_time() -> None:
+    world = World(spec("a"))
+    world.place(arrived("p1", peer="p"))
+    world.place(arrived("q1", peer="q"))
+    world.later(300)
+    world.place(arrived("p2", peer="p"))
+    world.tell(TurnsRenewed(turns=(TurnId("q1"),)))
+    world.later(300)
+    world.tell(WokeUp())
+    assert set(world.state.turns) == {"p2", "q1"}
+    assert next_deadline(world.state) == 900.0
+    world.later(300)
+    world.tell(WokeUp())
+    assert not world.state.turns
+    assert next_deadline(world.state) == 2400.0, "when the idle runs are forgotten"
+
+
+def test_a_second_sign_of_life_in_the_same_second_changes_nothing() -> None:
+    world = World(spec("a"))
+    world.later(0.2)
+    world.place(arrived("t"))
+    world.later(0.7)
+    before = world.state
+    assert world.tell(TurnStarted(turn=TurnId("t"))) == ()
+    assert world.state is before
+    world.later(0.2)
+    world.tell(FirstTokenSeen(turn=TurnId("t")))
+    assert world.state is not before

@@ -1,7 +1,8 @@
 """Which held turn goes out next."""
 
 from core.scheduling.builders import World, arrived, finished, placed, probed, spec
-from luftpause.core.scheduling.events import ReplicaAdded
+from luftpause.core.model.ids import PeerId
+from luftpause.core.scheduling.events import PeerLost, ReplicaAdded
 
 
 def full_world(*flights: tuple[str, str]) -> World:
@@ -103,3 +104,32 @@ def test_placing_one_turn_of_a_run_ties_its_other_held_turns_to_the_same_replica
     assert placed(world.tell(probed("b", running=1, waiting=1))) == [("t1", "b")]
     assert placed(world.tell(finished("x"))) == [], "t2 waits for b, where t1 runs"
     assert placed(world.tell(probed("b"))) == [("t2", "b")]
+
+
+def test_a_turn_that_follows_its_run_to_another_pool_while_turns_go_out_is_placed_once() -> None:
+    world = World(spec("a"))
+    world.tell(probed("a", running=0, waiting=1))
+    world.hold(arrived("t1", "r", principal="A"))
+    world.hold(arrived("t2", "r", principal="B"))
+    assert placed(world.tell(probed("a"))) == [("t1", "a"), ("t2", "a")]
+
+
+def test_room_kept_for_paused_interactive_runs_goes_to_an_interactive_turn_and_stops_the_batch_behind_it() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("p", "paused"), finished("p", tools=1), probed("a", running=0, waiting=1)])
+    for number in range(3):
+        world.hold(arrived(f"b{number}", batch=True, caller=f"c{number}"))
+    world.hold(arrived("i"))
+    assert placed(world.tell(probed("a", running=3, waiting=1))) == [("i", "a"), ("b0", "a")]
+    assert placed(world.tell(finished("b0"))) == [("b1", "a")]
+    assert placed(world.tell(probed("a", running=9, waiting=0))) == [("b2", "a")]
+
+
+def test_several_replicas_that_gain_room_at_once_are_filled_evenly() -> None:
+    world = World(spec("a"), spec("b"))
+    for number in range(4):
+        world.place(arrived(f"lost{number}", peer="lost"))
+    world.tell_all([probed("a", running=2, waiting=1), probed("b", running=2, waiting=1)])
+    for number in range(5):
+        world.hold(arrived(f"t{number}", peer="alive"))
+    assert placed(world.tell(PeerLost(peer=PeerId("lost")))) == [("t0", "a"), ("t1", "b"), ("t2", "a"), ("t3", "b")]

@@ -12,6 +12,7 @@ from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.actions import Action, PlaceTurn
 from luftpause.core.scheduling.events import (
+    FirstTokenSeen,
     PeerLost,
     PeerResynced,
     ReplicaAdded,
@@ -19,6 +20,7 @@ from luftpause.core.scheduling.events import (
     RunEnded,
     TurnAbandoned,
     TurnsRenewed,
+    TurnStarted,
     WokeUp,
 )
 
@@ -55,13 +57,20 @@ class SchedulerLife(RuleBasedStateMachine):
         turn=turns,
         run=runs,
         batch=st.booleans(),
-        caller=st.sampled_from("xyz"),
+        payer=st.sampled_from(["Ax", "Ay", "Bx", "By"]),
         what=st.sampled_from(["m", "m", "n", "nope", "label"]),
     )
-    def arrive(self, turn: int, run: str, batch: bool, caller: str, what: str) -> None:
+    def arrive(self, turn: int, run: str, batch: bool, payer: str, what: str) -> None:
         kind = ReplicaKind.SINGLE_PASS if what == "label" else ReplicaKind.GENERATIVE
         offer = arrived(
-            f"t{turn}", run, batch=batch, caller=caller, model=what, kind=kind, peer="p" if turn % 2 else "q"
+            f"t{turn}",
+            run,
+            batch=batch,
+            principal=payer[0],
+            caller=payer[1],
+            model=what,
+            kind=kind,
+            peer="p" if turn % 2 else "q",
         )
         known = self.book.offers.get(offer.turn)
         if known is not None and self.book.is_open(offer.turn):
@@ -85,6 +94,13 @@ class SchedulerLife(RuleBasedStateMachine):
         actions = self.world.tell(TurnAbandoned(turn=TurnId(f"t{turn}")))
         self.book.ended(f"t{turn}", self.now)
         self.only_placements(actions)
+
+    @rule(turn=turns, first_token=st.booleans())
+    def show_life(self, turn: int, first_token: bool) -> None:
+        name = TurnId(f"t{turn}")
+        assert self.world.tell(FirstTokenSeen(turn=name) if first_token else TurnStarted(turn=name)) == ()
+        if self.book.is_open(name):
+            self.book.seen[name] = self.now
 
     @rule(seconds=st.sampled_from([1, 250, 599, 600, 1800]), alive=st.booleans())
     def pass_time(self, seconds: int, alive: bool) -> None:
@@ -124,7 +140,7 @@ class SchedulerLife(RuleBasedStateMachine):
     def remove(self, name: str) -> None:
         if self.book.places.pop(name, None):
             self.book.unbind(name)
-        self.book.replica_left(self.world.tell(ReplicaRemoved(replica=ReplicaId(name))))
+        self.book.replica_left(self.now, self.world.tell(ReplicaRemoved(replica=ReplicaId(name))))
 
     @rule(peer=st.sampled_from("pq"), keep=st.integers(1, 3))
     def resync(self, peer: str, keep: int) -> None:

@@ -12,7 +12,7 @@ def empty(step_s: float = 1.0) -> Wheel[RunId]:
 
 
 def test_keys_come_out_when_their_bucket_is_due_in_order() -> None:
-    wheel = empty().put(RunId("b"), 1.5).put(RunId("a"), 1.2).put(RunId("c"), 2.5)
+    wheel = empty().put(RunId("b"), 2).put(RunId("a"), 2).put(RunId("c"), 3)
     assert wheel.next_at() == 2.0
     assert wheel.take_due(Instant(1.9)) == ((), wheel)
     taken, rest = wheel.take_due(Instant(2.0))
@@ -21,14 +21,14 @@ def test_keys_come_out_when_their_bucket_is_due_in_order() -> None:
 
 
 def test_a_key_put_again_moves() -> None:
-    wheel = empty().put(RunId("a"), 1.0).put(RunId("a"), 5.0)
+    wheel = empty().put(RunId("a"), 1).put(RunId("a"), 5)
     assert wheel.take_due(Instant(4.0))[0] == ()
     assert wheel.take_due(Instant(5.0))[0] == ("a",)
 
 
 def test_dropping_the_last_key_leaves_nothing_to_wake_up_for() -> None:
     wheel = empty()
-    assert wheel.put(RunId("a"), 1.0).drop(RunId("a")) == wheel
+    assert wheel.put(RunId("a"), 1).drop(RunId("a")) == wheel
     assert wheel.drop(RunId("a")) == wheel
 
 
@@ -48,8 +48,8 @@ def test_due_keys_are_exactly_those_whose_rounded_deadline_has_passed(
             wheel = wheel.drop(key)
             model.pop(key, None)
         else:
-            wheel = wheel.put(key, deadline)
             model[key] = wheel.bucket(deadline)
+            wheel = wheel.put(key, model[key])
     taken, rest = wheel.take_due(Instant(now))
     assert sorted(taken) == sorted(k for k, b in model.items() if b * step_s <= now)
     assert dict(rest.bucket_of) == {k: b for k, b in model.items() if b * step_s > now}

@@ -25,6 +25,7 @@ class FakeExchange:
     headers: Sequence[Header] = ()
     breaks: bool = False
     closed: bool = False
+    over: bool = False
 
     async def read(self) -> bytes:
         if self.pieces:

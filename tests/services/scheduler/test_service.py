@@ -1,6 +1,7 @@
 """The scheduler's shell: tickets, timers, faults."""
 
 import logging
+from typing import get_args
 
 import pytest
 
@@ -17,6 +18,7 @@ from luftpause.core.model.ids import (
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.decide import decide as real_decide
 from luftpause.core.scheduling.events import (
     Event,
@@ -28,9 +30,10 @@ from luftpause.core.scheduling.events import (
     TurnArrived,
     TurnFinished,
 )
-from luftpause.core.scheduling.state import Decision, Limits, State
+from luftpause.core.scheduling.state import Decision, Limits, State, empty_state
 from luftpause.ports.scheduler import SchedulerDesk, TurnRefusedError
 from luftpause.services.scheduler import service as service_module
+from luftpause.services.scheduler.metrics import SchedulerMetrics
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 from services.scheduler.running import eventually, offer, probed, run, soon, spec, started
@@ -353,4 +356,46 @@ def test_decisions_and_gauges_can_be_read_by_prometheus() -> None:
     assert 'luftpause_held_turns{class="batch"} 0.0' in lines
     assert 'luftpause_in_flight_turns{replica="a"} 1.0' in lines
     assert 'luftpause_replica_healthy{replica="a"} 1.0' in lines
-    assert any(line.startswith("luftpause_scheduler_decide_seconds_count") for line in lines)
+    assert "luftpause_scheduler_decide_seconds_count 5.0" in lines
+
+
+def test_every_kind_of_order_is_counted() -> None:
+    async def story() -> bytes:
+        desk = started(spec("a"))
+        desk.admit(offer("t1", run="r"))
+        desk.probed(probed("a", running=1, waiting=1))
+        desk.admit(offer("t2", run="r"))
+        desk.end_run(ANONYMOUS_PRINCIPAL, R)
+        return desk.metrics.render()
+
+    family = "luftpause_scheduler_decisions_total"
+    counted = [line for line in run(story).decode().splitlines() if line.startswith(family)]
+    assert counted == [f'{family}{{kind="{kind}"}} 1.0' for kind in ("place", "hold", "refuse", "forget")]
+    assert len(counted) == len(get_args(Action))
+
+
+def test_decisions_are_counted_by_how_long_they_took() -> None:
+    metrics = SchedulerMetrics(lambda: empty_state(Limits()))
+    for seconds in (0.000009, 0.00001, 0.00002, 0.004, 7.0):
+        metrics.decided(seconds, ())
+    lines = metrics.render().decode().splitlines()
+    family = "luftpause_scheduler_decide_seconds"
+    for bound, count in (("1e-05", 2), ("2.5e-05", 3), ("0.0025", 3), ("0.005", 4), ("0.1", 4), ("+Inf", 5)):
+        assert f'{family}_bucket{{le="{bound}"}} {count}.0' in lines
+    assert f"{family}_count 5.0" in lines
+    assert any(line.startswith(f"{family}_sum 7.004") for line in lines)
+
+
+def test_whoever_debugs_is_told_of_each_hold_and_placement_and_why(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        desk.probed(probed("a", running=0, waiting=1))
+        desk.admit(offer("t", run="r"))
+        desk.probed(probed("a"))
+
+    with caplog.at_level(logging.DEBUG, logger="luftpause.scheduler"):
+        run(story)
+    told = {record.message: vars(record) for record in caplog.records}
+    assert told["turn_held"]["why"] == "waiting for room: a runs 0 of 0"
+    assert (told["turn_placed"]["turn"], told["turn_placed"]["replica"]) == ("t", "a")
+    assert told["turn_placed"]["why"] == "fewest turns in flight"

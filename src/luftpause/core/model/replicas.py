@@ -12,6 +12,8 @@ class ReplicaKind(Enum):
     GENERATIVE = "generative"
     SINGLE_PASS = "single-pass"
 
+    __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
+
 
 class EngineKind(Enum):
     """Which engine answers at an endpoint; AUTO is found out from what it reports."""

@@ -13,6 +13,8 @@ class ServiceClass(Enum):
     INTERACTIVE = "interactive"
     BATCH = "batch"
 
+    __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:

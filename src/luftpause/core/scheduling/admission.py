@@ -18,32 +18,36 @@ def takes_turns(replica: Replica) -> bool:
 
 
 def capacity(replica: Replica) -> int | None:
-    """Return how many turns the replica may have in flight; None when its engine reports no queue or nothing."""
+    """Return how many turns the replica may have in flight; None when its engine reports no queue or nothing.
+
+    A replica that takes no turns reports nothing, so whoever has a capacity takes turns.
+    """
     load = replica.load
     return None if load is None or load.waiting == 0 else load.running
 
 
 def has_room(replica: Replica, service_class: ServiceClass) -> bool:
     """Say whether the replica may take a turn of this class now."""
-    if not takes_turns(replica):
-        return False
     limit = capacity(replica)
     if limit is None:
-        return True
+        return takes_turns(replica)
     kept = replica.kept if service_class is ServiceClass.BATCH else 0
     return replica.in_flight + kept < limit
 
 
 def why_held(pool: Pool, candidates: Iterable[Replica], arrival: TurnArrived) -> HoldReason:
-    """Explain why no candidate of the turn's pool has room for it; the one that comes closest speaks for all."""
+    """Explain why no candidate of the turn's pool has room for it; the one that comes closest speaks for all.
+
+    Candidates stand in order of declaration; of several as close, the first speaks.
+    """
     closest: Replica | None = None
     surplus, limit = 0, 0
     for replica in candidates:
         ceiling = capacity(replica)
-        if not takes_turns(replica) or ceiling is None:
+        if ceiling is None:
             continue
         over = replica.in_flight - ceiling
-        if closest is None or (over, replica.order) < (surplus, closest.order):
+        if closest is None or over < surplus:
             closest, surplus, limit = replica, over, ceiling
     if closest is None:
         return NoHealthyReplica(model=arrival.model)

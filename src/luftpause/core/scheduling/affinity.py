@@ -14,7 +14,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import has_room, takes_turns
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
-from luftpause.core.scheduling.state import Pool, Replica, Run, Service
+from luftpause.core.scheduling.state import Pool, Replica, Run, Service, services_of
 
 Replicas = Map[ReplicaId, Replica]
 
@@ -52,6 +52,11 @@ def pool_of(replicas: Replicas, run: Run | None, arrival: TurnArrived) -> Pool:
     return home.replica if home is not None and home.serves(service) else service
 
 
+def pools_of(replica: Replica) -> tuple[Pool, ...]:
+    """Return the pools whose turns may go to the replica: those at home there, and all that it is declared to offer."""
+    return (replica.replica, *services_of(replica.spec))
+
+
 def candidates(replicas: Replicas, serving: Map[Service, tuple[ReplicaId, ...]], pool: Pool) -> tuple[Replica, ...]:
     """Return the replicas of a pool in order of declaration."""
     if isinstance(pool, str):
@@ -60,15 +65,15 @@ def candidates(replicas: Replicas, serving: Map[Service, tuple[ReplicaId, ...]],
     return tuple(replicas[replica] for replica in serving.get(pool, ()))
 
 
-def choose(pool: Iterable[Replica], service_class: ServiceClass, home: ReplicaId | None) -> Replica | None:
+def choose(among: Iterable[Replica], service_class: ServiceClass, home: ReplicaId | None) -> Replica | None:
     """Return the replica that should take the turn, None when none has room.
 
     Fewest turns in flight, then home, then fewest turns ever placed, then declared first.
     """
     best: Replica | None = None
     best_rank = (0, False, 0, 0)
-    for replica in pool:
-        if not has_room(replica, service_class):
+    for replica in among:
+        if (best is not None and replica.in_flight > best.in_flight) or not has_room(replica, service_class):
             continue
         rank = (replica.in_flight, replica.replica != home, replica.placed, replica.order)
         if best is None or rank < best_rank:

@@ -77,10 +77,9 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
         case TurnArrived():
             turns.arrive(draft, event, now)
         case TurnStarted() | FirstTokenSeen():
-            draft.renew(event.turn, now)
+            draft.renew((event.turn,), now)
         case TurnsRenewed():
-            for turn in event.turns:
-                draft.renew(turn, now)
+            draft.renew(event.turns, now)
         case TurnFinished():
             turns.end(draft, event.turn, now, paused=bool(event.tool_calls), answered=True)
         case TurnFailed() | TurnAbandoned():

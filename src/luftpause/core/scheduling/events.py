@@ -138,6 +138,8 @@ class RunPhase(Enum):
     PAUSED = "paused"
     IDLE = "idle"
 
+    __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTurn:

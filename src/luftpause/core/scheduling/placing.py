@@ -1,12 +1,10 @@
 """Putting a turn on a replica: what both an arriving and a held turn go through."""
 
-from dataclasses import replace
-
 from luftpause.core.scheduling.actions import PlaceTurn
 from luftpause.core.scheduling.affinity import why_placed
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
-from luftpause.core.scheduling.state import Replica, Run, Turn
+from luftpause.core.scheduling.state import Replica, Run, Turn, without
 
 
 def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica, *, held_s: float) -> None:
@@ -32,12 +30,11 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
     )
     if run is not None:
         draft.set_run(
-            replace(
-                run,
+            run._replace(
                 home=replica.replica,
                 home_epoch=replica.epoch,
                 turns=(*run.turns, arrival.turn),
-                held=tuple(turn for turn in run.held if turn != arrival.turn),
+                held=without(run.held, arrival.turn),
             )
         )
     draft.order(PlaceTurn(turn=arrival.turn, run=arrival.run, replica=replica.replica, why=why, held_s=held_s))

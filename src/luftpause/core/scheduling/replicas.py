@@ -5,14 +5,13 @@ Knows nothing of how a probe is made.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from luftpause.core.model.ids import Instant, ReplicaId
 from luftpause.core.model.replicas import EngineKind, ReplicaSpec
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import ReplicaProbed
-from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Service
+from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, services_of
 from luftpause.core.scheduling.turns import leave_queue, unknown_model
 
 
@@ -25,10 +24,10 @@ def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
     if known is None:
         fresh = Replica(replica=spec.replica, spec=spec, declared=True, order=seq, epoch=seq, engine=spec.engine)
     elif not known.declared:
-        fresh = replace(known, spec=spec, declared=True, order=seq, engine=spec.engine)
+        fresh = known._replace(spec=spec, declared=True, order=seq, engine=spec.engine)
     else:
         draft.withdraw(known)
-        fresh = replace(_reborn(known, seq), spec=spec, seen_healthy=False, engine=spec.engine)
+        fresh = _reborn(known, seq)._replace(spec=spec, seen_healthy=False, engine=spec.engine)
     draft.declare(fresh)
     if known is not None and known.spec is not None:
         _settle(draft, spec.replica, known.spec, now)
@@ -41,7 +40,7 @@ def remove(draft: Draft, replica: ReplicaId, now: Instant) -> None:
         return
     draft.withdraw(known)
     if known.in_flight:
-        draft.set_replica(replace(_reborn(known, draft.take_seq()), declared=False))
+        draft.set_replica(_reborn(known, draft.take_seq())._replace(declared=False))
     else:
         draft.drop_replica(replica)
     _settle(draft, replica, known.spec, now)
@@ -58,8 +57,7 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
     before = known
     if known.healthy and not event.healthy:
         before = _reborn(known, draft.take_seq())
-    fresh = replace(
-        before,
+    fresh = before._replace(
         healthy=event.healthy,
         seen_healthy=known.seen_healthy or event.healthy,
         load=event.load if event.healthy else None,
@@ -69,17 +67,17 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
         return
     draft.set_replica(fresh)
     if event.healthy is not known.healthy:
-        _reassign(draft, (known.replica, *_services(known.spec)))
+        _reassign(draft, (known.replica, *services_of(known.spec)))
 
 
 def _reborn(replica: Replica, epoch: int) -> Replica:
     """Return the replica at the start of a new life: what was bound to the old one is bound no more."""
-    return replace(replica, epoch=epoch, healthy=False, load=None, kept=0)
+    return replica._replace(epoch=epoch, healthy=False, load=None, kept=0)
 
 
 def _settle(draft: Draft, replica: ReplicaId, old: ReplicaSpec, now: Instant) -> None:
     """Move the held turns of a changed replica to the pools they belong to now; refuse those that nobody serves."""
-    services = _services(old)
+    services = services_of(old)
     _reassign(draft, (replica, *services))
     for service in services:
         if service not in draft.serving:
@@ -100,7 +98,3 @@ def _held_in(draft: Draft, pool: Pool) -> list[HeldTurn]:
         return []
     places = sorted(place for lane in lanes.values() for place in lane)
     return [draft.held[turn] for _, _, turn in places]
-
-
-def _services(spec: ReplicaSpec) -> tuple[Service, ...]:
-    return tuple((spec.kind, model) for model in spec.models)

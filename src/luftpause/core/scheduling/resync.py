@@ -1,7 +1,5 @@
 """Rebuilding what the scheduler forgot, or never heard, from what a dataplane remembers."""
 
-from dataclasses import replace
-
 from luftpause.core.model.ids import Instant, PeerId, ReplicaId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.draft import Draft
@@ -36,8 +34,8 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
     if known.turn in draft.held:
         # The peer has it in flight, so the place it was given got lost on the way to us, not to the peer.
         leave_queue(draft, known.turn, now)
-    if known.turn in draft.signs:
-        draft.renew(known.turn, now)
+    if known.turn in draft.turns:
+        draft.renew((known.turn,), now)
         return
     arrival = TurnArrived(
         turn=known.turn,
@@ -73,7 +71,7 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
                 ended_at=now,
             )
         turns = (*run.turns, known.turn)
-        draft.set_run(replace(run, turns=turns, home=known.replica, home_epoch=replica.epoch))
+        draft.set_run(run._replace(turns=turns, home=known.replica, home_epoch=replica.epoch))
 
 
 def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:

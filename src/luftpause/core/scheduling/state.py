@@ -2,10 +2,13 @@
 
 Nothing here decides. `draft.py` is the only writer and keeps the indices in step; `invariants.py` proves that they
 equal a scan of the facts. `Map` is persistent: an older state stays valid while a newer one is made from it.
+
+What every turn makes anew is a named tuple: as immutable as a frozen dataclass, and made in a third of the time. Make
+and change them by name all the same.
 """
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from immutables import Map
 
@@ -32,6 +35,9 @@ Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
 Place: TypeAlias = tuple[float, int, TurnId]
 """A held turn's place in its lane: instant of arrival, sequence number, turn."""
 
+Bucket: TypeAlias = int
+"""A deadline, rounded up as a `Wheel` does it."""
+
 EXPIRY_STEP_S_MIN = 0.001
 EXPIRY_STEP_S_MAX = 1.0
 """Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
@@ -50,8 +56,7 @@ class Limits:
     run_idle_expiry_s: float = 1800.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
+class Replica(NamedTuple):
     """Something that takes turns: what was declared, what the last probe saw, what runs there.
 
     Attributes:
@@ -85,8 +90,12 @@ class Replica:
         return self.declared and self.spec is not None and self.spec.kind is kind and model in self.spec.models
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+def services_of(spec: ReplicaSpec | None) -> tuple[Service, ...]:
+    """Return what a replica is declared to offer, each once, however often the declaration repeats a model."""
+    return () if spec is None else tuple((spec.kind, model) for model in dict.fromkeys(spec.models))
+
+
+class Run(NamedTuple):
     """An agent's conversation, as far as scheduling cares.
 
     Attributes:
@@ -124,8 +133,7 @@ class Run:
         return not self.turns and not self.held
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(NamedTuple):
     """A turn in flight.
 
     Attributes:
@@ -142,8 +150,7 @@ class Turn:
     in_run: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldTurn:
+class HeldTurn(NamedTuple):
     """A turn that waits here. `arrived_at` counts what it waited elsewhere before; `seq` breaks ties."""
 
     arrival: TurnArrived
@@ -162,42 +169,39 @@ class HeldTurn:
         return self.arrived_at, self.seq, self.arrival.turn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(NamedTuple):
     """The scheduler's whole knowledge. Facts first, then the indices over them.
 
     Attributes:
-        signs: when each open turn, held ones included, last gave a sign of life.
+        peer_deadlines: when to look at a dataplane's open turns next: never after the first of them is over.
+        run_deadlines: when to look at a run next: never after it has been at rest for too long.
         serving: declared replicas by what they offer, in order of declaration.
         lanes: held turns by pool and lane, each lane in order of arrival.
-        open_by_peer: the open turns of each dataplane.
+        open_by_peer: the open turns of each dataplane, held ones included, each with the bucket in which it is over
+            unless it gives a sign of life before.
         in_flight_by_principal: turns in flight.
         in_flight_by_payer: turns in flight.
         run_counts: runs by phase and class.
-        turn_deadlines: when to look at an open turn next; its sign of life may have moved its deadline since.
-        run_deadlines: when runs at rest expire.
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
     """
 
     limits: Limits
-    replicas: Map[ReplicaId, Replica] = field(default_factory=Map[ReplicaId, Replica])
-    runs: Map[RunId, Run] = field(default_factory=Map[RunId, Run])
-    turns: Map[TurnId, Turn] = field(default_factory=Map[TurnId, Turn])
-    held: Map[TurnId, HeldTurn] = field(default_factory=Map[TurnId, HeldTurn])
-    signs: Map[TurnId, Instant] = field(default_factory=Map[TurnId, Instant])
-    serving: Map[Service, tuple[ReplicaId, ...]] = field(default_factory=Map[Service, tuple[ReplicaId, ...]])
-    lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = field(default_factory=Map[Pool, Map[Lane, tuple[Place, ...]]])
-    open_by_peer: Map[PeerId, Map[TurnId, None]] = field(default_factory=Map[PeerId, Map[TurnId, None]])
-    in_flight_by_principal: Map[PrincipalId, int] = field(default_factory=Map[PrincipalId, int])
-    in_flight_by_payer: Map[Payer, int] = field(default_factory=Map[Payer, int])
-    run_counts: Map[tuple[RunPhase, ServiceClass], int] = field(default_factory=Map[tuple[RunPhase, ServiceClass], int])
-    turn_deadlines: Wheel[TurnId]
+    peer_deadlines: Wheel[PeerId]
     run_deadlines: Wheel[RunId]
+    replicas: Map[ReplicaId, Replica] = Map()
+    runs: Map[RunId, Run] = Map()
+    turns: Map[TurnId, Turn] = Map()
+    held: Map[TurnId, HeldTurn] = Map()
+    serving: Map[Service, tuple[ReplicaId, ...]] = Map()
+    lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = Map()
+    open_by_peer: Map[PeerId, Map[TurnId, Bucket]] = Map()
+    in_flight_by_principal: Map[PrincipalId, int] = Map()
+    in_flight_by_payer: Map[Payer, int] = Map()
+    run_counts: Map[tuple[RunPhase, ServiceClass], int] = Map()
     next_seq: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(NamedTuple):
     """What an event led to: the new state, and orders to perform in this sequence."""
 
     state: State
@@ -208,9 +212,17 @@ def empty_state(limits: Limits) -> State:
     """Return the state of a scheduler that has just started."""
     return State(
         limits=limits,
-        turn_deadlines=Wheel(step_s=_expiry_step_s(limits.turn_timeout_s)),
+        peer_deadlines=Wheel(step_s=_expiry_step_s(limits.turn_timeout_s)),
         run_deadlines=Wheel(step_s=_expiry_step_s(limits.run_idle_expiry_s)),
     )
+
+
+def without(turns: tuple[TurnId, ...], turn: TurnId) -> tuple[TurnId, ...]:
+    """Return the turns but for one, which need not be among them."""
+    if turn not in turns:
+        return turns
+    position = turns.index(turn)
+    return turns[:position] + turns[position + 1 :]
 
 
 def _expiry_step_s(timeout_s: float) -> float:

@@ -4,8 +4,6 @@ Knows the steps, not the rules: where a turn may go is in `affinity`, whether th
 turn is next in `fairness`.
 """
 
-from dataclasses import replace
-
 from luftpause.core.model.ids import Instant, RunId, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import ReplicaKind
@@ -14,16 +12,16 @@ from luftpause.core.scheduling.admission import why_held
 from luftpause.core.scheduling.affinity import bound_to, candidates, choose, pool_of
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
-from luftpause.core.scheduling.fairness import drain
+from luftpause.core.scheduling.fairness import drain, somebody_waits
 from luftpause.core.scheduling.placing import place
-from luftpause.core.scheduling.state import HeldTurn, Run, Turn
+from luftpause.core.scheduling.state import HeldTurn, Run, Turn, without
 
 _KIND_WORDS = {ReplicaKind.GENERATIVE: "Generative", ReplicaKind.SINGLE_PASS: "Single-pass"}
 
 
 def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     """Place, hold or refuse a turn that was offered; repeat the answer to one that is open already."""
-    if arrival.turn in draft.signs:
+    if draft.arrival_of(arrival.turn) is not None:
         _answer_again(draft, arrival.turn, now)
         return
     if (arrival.kind, arrival.model) not in draft.serving:
@@ -33,7 +31,9 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     pool = pool_of(draft.replicas, run, arrival)
     home = None if run is None else bound_to(draft.replicas, run)
     among = candidates(draft.replicas, draft.serving, pool)
-    chosen = choose(among, arrival.service_class, None if home is None else home.replica)
+    chosen = None
+    if not somebody_waits(draft.lanes.get(pool), arrival.service_class):
+        chosen = choose(among, arrival.service_class, None if home is None else home.replica)
     draft.track(arrival.turn, arrival.peer, now)
     if chosen is not None:
         place(draft, arrival, run, chosen, held_s=max(0.0, arrival.age_s))
@@ -41,7 +41,7 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     held = HeldTurn(arrival=arrival, arrived_at=Instant(now - max(0.0, arrival.age_s)), seq=draft.take_seq(), pool=pool)
     draft.enqueue(held)
     if run is not None:
-        draft.set_run(replace(run, held=(*run.held, arrival.turn)))
+        draft.set_run(run._replace(held=(*run.held, arrival.turn)))
     draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
 
 
@@ -76,7 +76,7 @@ def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
     draft.untrack(turn, held.arrival.peer)
     run = draft.runs.get(held.arrival.run)
     if run is not None and turn in run.held:
-        draft.set_run(replace(run, held=tuple(other for other in run.held if other != turn), ended_at=now))
+        draft.set_run(run._replace(held=without(run.held, turn), ended_at=now))
     return held
 
 
@@ -94,7 +94,7 @@ def end_run(draft: Draft, run_id: RunId, now: Instant, *, why: str) -> None:
 
 
 def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
-    draft.renew(turn, now)
+    draft.renew((turn,), now)
     in_flight = draft.turns.get(turn)
     if in_flight is not None:
         draft.order(
@@ -127,7 +127,9 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
             parent=arrival.parent,
         )
     parent = known.parent if arrival.parent is None else arrival.parent
-    run = replace(known, caller=arrival.caller, service_class=arrival.service_class, parent=parent)
+    if known.service_class is arrival.service_class and known.caller == arrival.caller and known.parent == parent:
+        return known
+    run = known._replace(caller=arrival.caller, service_class=arrival.service_class, parent=parent)
     if run.service_class is not known.service_class:
         # A run that turned to batch needs no room kept any more; those who waited for that room come first.
         draft.set_run(run)
@@ -143,10 +145,10 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, *, paused: bool, answ
     run = draft.runs.get(arrival.run) if turn.in_run else None
     if run is None:
         return
-    turns = tuple(other for other in run.turns if other != arrival.turn)
-    run = replace(run, turns=turns, paused=paused, ended_at=now)
+    turns = without(run.turns, arrival.turn)
+    home, home_epoch = run.home, run.home_epoch
     replica = draft.replicas.get(turn.replica)
     if answered and not turns and replica is not None and replica.declared:
         # It answered, so it lives and holds the prefix, whatever a probe said meanwhile.
-        run = replace(run, home=turn.replica, home_epoch=replica.epoch)
-    draft.set_run(run)
+        home, home_epoch = turn.replica, replica.epoch
+    draft.set_run(run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch))

@@ -1,11 +1,12 @@
 """Deadlines of many things, in buckets of equal width, without a scan over the things.
 
-A deadline is rounded up to the end of its bucket, so everything due in one bucket shares one wake-up. Moving a
-deadline later costs nothing: whoever takes a bucket out puts back what is not due yet. Knows no clock.
+A deadline is rounded up to the end of its bucket, so everything due in one bucket shares one wake-up. Whoever keeps a
+key here may let its deadline move later and leave the key where it is: it takes the bucket out when that is due, and
+puts back what is not due yet. Knows no clock.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from immutables import Map
@@ -17,11 +18,11 @@ Key = TypeVar("Key", bound=str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheel(Generic[Key]):
-    """A persistent set of keys, each with a deadline.
+    """A persistent set of keys, each in one bucket. Bucket `n` is due at `n * step_s`.
 
     Attributes:
         step_s: width of a bucket, seconds.
-        buckets: the keys of each bucket; bucket `n` is due at `n * step_s`.
+        buckets: the keys of each bucket.
         bucket_of: the inverse of `buckets`.
         first: no bucket comes before this one. It may be empty by now: then the wake-up finds nothing to do.
     """
@@ -35,20 +36,20 @@ class Wheel(Generic[Key]):
         """Return the bucket that a deadline belongs to."""
         return math.ceil(deadline / self.step_s)
 
-    def is_due(self, deadline: float, now: Instant) -> bool:
-        """Say whether a key with this deadline would be taken out now."""
-        return self.bucket(deadline) * self.step_s <= now
+    def is_due(self, bucket: int, now: Instant) -> bool:
+        """Say whether a bucket would be taken out now."""
+        return bucket * self.step_s <= now
 
-    def put(self, key: Key, deadline: float) -> "Wheel[Key]":
+    def put(self, key: Key, bucket: int) -> "Wheel[Key]":
         """Add a key, or move it when it is there already."""
-        bucket = self.bucket(deadline)
         old = self.bucket_of.get(key)
         if old == bucket:
             return self
         buckets = self.buckets if old is None else _without(self.buckets, old, key)
-        return replace(
-            self,
-            buckets=buckets.set(bucket, buckets.get(bucket, Map[Key, None]()).set(key, None)),
+        keys: Map[Key, None] = buckets.get(bucket) or Map()
+        return Wheel(
+            step_s=self.step_s,
+            buckets=buckets.set(bucket, keys.set(key, None)),
             bucket_of=self.bucket_of.set(key, bucket),
             first=bucket if self.first is None else min(self.first, bucket),
         )
@@ -59,8 +60,8 @@ class Wheel(Generic[Key]):
         if bucket is None:
             return self
         bucket_of = self.bucket_of.delete(key)
-        return replace(
-            self,
+        return Wheel(
+            step_s=self.step_s,
             buckets=_without(self.buckets, bucket, key),
             bucket_of=bucket_of,
             first=self.first if bucket_of else None,
@@ -72,16 +73,17 @@ class Wheel(Generic[Key]):
 
     def take_due(self, now: Instant) -> tuple[tuple[Key, ...], "Wheel[Key]"]:
         """Take every key out whose bucket is due. Returns them in order of bucket and name, and the rest."""
-        if self.first is None or self.first * self.step_s > now:
+        if self.first is None or not self.is_due(self.first, now):
             return (), self
-        due = sorted(bucket for bucket in self.buckets if bucket * self.step_s <= now)
+        due = sorted(bucket for bucket in self.buckets if self.is_due(bucket, now))
         taken = tuple(key for bucket in due for key in sorted(self.buckets[bucket]))
         buckets, bucket_of = self.buckets, self.bucket_of
         for bucket in due:
             buckets = buckets.delete(bucket)
         for key in taken:
             bucket_of = bucket_of.delete(key)
-        return taken, replace(self, buckets=buckets, bucket_of=bucket_of, first=min(buckets, default=None))
+        first = min(buckets, default=None)
+        return taken, Wheel(step_s=self.step_s, buckets=buckets, bucket_of=bucket_of, first=first)
 
 
 def _without(buckets: Map[int, Map[Key, None]], bucket: int, key: Key) -> Map[int, Map[Key, None]]:

@@ -1,17 +1,24 @@
-"""What the scheduler counts, for Prometheus, in a registry of its own."""
+"""What the scheduler counts, for Prometheus, in a registry of its own.
 
+Every event is counted, so counting is plain arithmetic; Prometheus's own objects are made when somebody asks.
+"""
+
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import assert_never
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.state import State
 from luftpause.core.scheduling.view import held_by_class
 
 DECIDE_SECONDS_BUCKETS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1)
+
+_KINDS: dict[type[Action], str] = {PlaceTurn: "place", HoldTurn: "hold", RefuseTurn: "refuse", ForgetRun: "forget"}
 
 
 class SchedulerMetrics:
@@ -22,51 +29,59 @@ class SchedulerMetrics:
     """
 
     def __init__(self, read_state: Callable[[], State]) -> None:
+        self._tally = _Tally()
         self._registry = CollectorRegistry()
+        self._registry.register(_Tallies(self._tally))
         self._registry.register(_StateGauges(read_state))
-        self._decide_seconds = Histogram(
-            "luftpause_scheduler_decide_seconds",
-            "Time that one decision took.",
-            buckets=DECIDE_SECONDS_BUCKETS,
-            registry=self._registry,
-        )
-        actions = Counter(
-            "luftpause_scheduler_decisions",
-            "Orders that the scheduler gave.",
-            ["kind"],
-            registry=self._registry,
-        )
-        self._placed = actions.labels("place")
-        self._held = actions.labels("hold")
-        self._refused = actions.labels("refuse")
-        self._forgotten = actions.labels("forget")
-        self._faults = Counter(
-            "luftpause_scheduler_faults", "Events on which deciding failed.", registry=self._registry
-        )
 
     def decided(self, seconds: float, actions: Sequence[Action]) -> None:
         """Count one decision."""
-        self._decide_seconds.observe(seconds)
+        tally = self._tally
+        tally.decisions[bisect_left(DECIDE_SECONDS_BUCKETS, seconds)] += 1
+        tally.decide_seconds += seconds
         for action in actions:
-            match action:
-                case PlaceTurn():
-                    self._placed.inc()
-                case HoldTurn():
-                    self._held.inc()
-                case RefuseTurn():
-                    self._refused.inc()
-                case ForgetRun():
-                    self._forgotten.inc()
-                case _:
-                    assert_never(action)
+            tally.orders[type(action)] += 1
 
     def failed(self) -> None:
         """Count an event on which deciding failed."""
-        self._faults.inc()
+        self._tally.faults += 1
 
     def render(self) -> bytes:
         """Return everything in Prometheus text format."""
         return generate_latest(self._registry)
+
+
+class _Tally:
+    """What was counted so far: decisions by how long they took, orders by kind."""
+
+    def __init__(self) -> None:
+        self.decisions = [0] * (len(DECIDE_SECONDS_BUCKETS) + 1)
+        self.decide_seconds = 0.0
+        self.orders: dict[type[Action], int] = dict.fromkeys(_KINDS, 0)
+        self.faults = 0
+
+
+class _Tallies(Collector):
+    """Shows a tally."""
+
+    def __init__(self, tally: _Tally) -> None:
+        self._tally = tally
+
+    def collect(self) -> Iterator[Metric]:
+        """Read the tally."""
+        tally = self._tally
+        bounds = [*map(floatToGoString, DECIDE_SECONDS_BUCKETS), "+Inf"]
+        yield HistogramMetricFamily(
+            "luftpause_scheduler_decide_seconds",
+            "Time that one decision took.",
+            buckets=list(zip(bounds, accumulate(tally.decisions), strict=True)),
+            sum_value=tally.decide_seconds,
+        )
+        given = CounterMetricFamily("luftpause_scheduler_decisions", "Orders that the scheduler gave.", labels=["kind"])
+        for kind, times in tally.orders.items():
+            given.add_metric([_KINDS[kind]], times)
+        yield given
+        yield CounterMetricFamily("luftpause_scheduler_faults", "Events on which deciding failed.", value=tally.faults)
 
 
 class _StateGauges(Collector):

@@ -118,14 +118,15 @@ class SchedulerService:
         if known is not None:
             self._submit(_arrival(offer, known.run, self._parent(offer)))
             return known
-        run = self._run_of(offer)
+        now = self.now()
+        run = self._run_of(offer, now)
         ticket = self._tickets.write(offer.turn, run)
         self._submit(_arrival(offer, run, self._parent(offer)))
         if ticket.placement.done():
             error = ticket.placement.exception()
             if error is not None:
                 raise error
-        self._identity.claim(run, offer.principal, self.now())
+        self._identity.claim(run, offer.principal, now)
         return ticket
 
     def report(self, report: TurnReport) -> None:
@@ -176,7 +177,7 @@ class SchedulerService:
     def _is_live(self, run: RunId) -> bool:
         return run in self._state.runs
 
-    def _run_of(self, offer: TurnOffer) -> RunId:
+    def _run_of(self, offer: TurnOffer, now: Instant) -> RunId:
         """Return the run of an offer. An open turn that is offered again belongs where it belonged.
 
         Raises:
@@ -185,7 +186,7 @@ class SchedulerService:
         turn = self._state.turns.get(offer.turn) or self._state.held.get(offer.turn)
         if turn is not None:
             return turn.arrival.run
-        run = self._identity.resolve(offer.principal, offer.keys, self.now())
+        run = self._identity.resolve(offer.principal, offer.keys, now)
         if isinstance(run, Refusal):
             raise TurnRefusedError(run)
         return run
@@ -231,7 +232,8 @@ class SchedulerService:
             case PlaceTurn():
                 self._place(action)
             case HoldTurn(turn=turn, why=why):
-                _log.debug("turn_held", extra={"turn": turn, "why": explain(why)})
+                if _log.isEnabledFor(logging.DEBUG):
+                    _log.debug("turn_held", extra={"turn": turn, "why": explain(why)})
             case RefuseTurn(turn=turn, why=refusal):
                 _log.info("turn_refused", extra={"turn": turn, "code": refusal.reason.value, "why": refusal.message})
                 self._tickets.refuse(turn, refusal)
@@ -242,16 +244,8 @@ class SchedulerService:
                 assert_never(action)
 
     def _place(self, action: PlaceTurn) -> None:
-        _log.debug(
-            "turn_placed",
-            extra={
-                "turn": action.turn,
-                "run": action.run,
-                "replica": action.replica,
-                "why": action.why.value,
-                "held_ms": round(action.held_s * 1000),
-            },
-        )
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("turn_placed", extra=_placed_fields(action))
         spec = self._state.replicas[action.replica].spec
         if spec is None:
             message = f"replica '{action.replica}' is not declared yet"
@@ -324,6 +318,16 @@ def _arrival(offer: TurnOffer, run: RunId, parent: RunId | None) -> TurnArrived:
         prompt_bytes=offer.prompt_bytes,
         age_s=offer.age_s,
     )
+
+
+def _placed_fields(action: PlaceTurn) -> dict[str, object]:
+    return {
+        "turn": action.turn,
+        "run": action.run,
+        "replica": action.replica,
+        "why": action.why.value,
+        "held_ms": round(action.held_s * 1000),
+    }
 
 
 def _turn_of(event: Event) -> TurnId | None:
