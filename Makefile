@@ -17,6 +17,7 @@ nightly: venv
 bench: venv
 	@.venv/bin/python benchmarks/decide.py
 	@.venv/bin/python benchmarks/link.py
+	@.venv/bin/python benchmarks/sim.py
 	@sh scripts/bench
 
 docs: venv

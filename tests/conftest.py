@@ -17,6 +17,7 @@ SLOW = (
     "services/launcher/test_launcher_service.py",
     "services/runtime/test_crash.py",
     "services/runtime/test_server.py",
+    "sim/",
     "stories/",
     "testkit/",
 )

@@ -72,7 +72,9 @@ def test_completion_knows_commands_and_options(words: tuple[str, ...], expected:
 def test_completion_of_a_command_imports_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LazyGroup, "get_command", None)
     found = main.shell_complete(click.Context(main), "s")
-    assert [(item.value, item.help) for item in found] == [(name, COMMANDS[name]) for name in ("scheduler", "status")]
+    assert [(item.value, item.help) for item in found] == [
+        (name, COMMANDS[name]) for name in ("scheduler", "status", "sim")
+    ]
 
 
 def failing(error: Exception) -> click.Command:

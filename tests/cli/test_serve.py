@@ -41,13 +41,26 @@ def line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_asks_it_to_drain(number: signal.Signals) -> None:
     with start("await asyncio.sleep(0)") as process:
         assert line(process).startswith("loop ")
         process.send_signal(number)
         out, err = process.communicate(timeout=WAIT_S)
     assert (process.returncode, out, err) == (0, "draining\ndrained\n", "stopping; once more to abort\n")
+
+
+def test_under_nohup_a_closed_terminal_changes_nothing() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # inherited by the child, as from nohup
+    try:
+        with start("await asyncio.sleep(0)") as process:
+            line(process)
+            process.send_signal(signal.SIGHUP)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=WAIT_S)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (process.returncode, err) == (0, "stopping; once more to abort\n")
 
 
 def test_the_second_signal_aborts() -> None:

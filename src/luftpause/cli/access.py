@@ -5,6 +5,7 @@ import os
 import click
 
 from luftpause.assembly.doors import Access
+from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import Callback
 
 TOKEN_VARIABLE = "LUFTPAUSE_TOKEN"
@@ -23,7 +24,9 @@ def access_option(callback: Callback) -> Callback:
 
 def access_of(ctx: click.Context) -> Access:
     """Return who may come in; without a token anyone may who can reach the doors, and a warning says so."""
-    token = os.environ.get(TOKEN_VARIABLE, "")
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()  # one read from a file often ends in a line break
+    if not all("!" <= character <= "~" for character in token):
+        raise CommandFailedError(f"{TOKEN_VARIABLE} holds a character that no client can send; use printable ASCII")
     if not token:
         click.echo(f"warning: {TOKEN_VARIABLE} is not set: any program on this machine may use every door", err=True)
     return Access(token=token, open_to_all=bool(ctx.meta.get(__name__)))

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from luftpause.cli.ready import write_ready_file
+from luftpause.cli.ready import ready_file
+from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
 from luftpause.testkit.fake_engine.model import Figures
 from luftpause.testkit.fake_engine.server import fake_engine
@@ -88,8 +89,8 @@ def command(ctx: click.Context, /, **options: object) -> None:
 
 
 async def _serve(options: _Options, settings: Settings, stop: asyncio.Event) -> None:
-    async with fake_engine(settings, listener=bind(options.host, options.port)) as url:
-        if options.ready_file is not None:
-            write_ready_file(Path(options.ready_file), {"engine": url})
-        click.echo(f"fake-engine: {url} serves {', '.join(settings.models)}")
-        await stop.wait()
+    with ready_file(Path(options.ready_file) if options.ready_file else None) as announce:
+        async with fake_engine(settings, listener=bind(options.host, options.port)) as url:
+            announce({"engine": url})
+            say(f"fake-engine: {url} serves {', '.join(settings.models)}")
+            await stop.wait()

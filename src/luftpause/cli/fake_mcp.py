@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from luftpause.cli.ready import write_ready_file
+from luftpause.cli.ready import ready_file
+from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
 from luftpause.testkit.fake_mcp.server import fake_mcp, serve_stdio
 from luftpause.testkit.fake_mcp.tools import Settings
@@ -58,11 +59,11 @@ def command(ctx: click.Context, /, **options: object) -> None:
 
 
 async def _serve(options: _Options, stop: asyncio.Event) -> None:
-    async with fake_mcp(options.settings(), listener=bind(options.host, options.port)) as url:
-        if options.ready_file is not None:
-            write_ready_file(Path(options.ready_file), {"fake_mcp": url})
-        click.echo(f"fake-mcp: {url}/mcp")
-        await stop.wait()
+    with ready_file(Path(options.ready_file) if options.ready_file else None) as announce:
+        async with fake_mcp(options.settings(), listener=bind(options.host, options.port)) as url:
+            announce({"fake_mcp": url})
+            say(f"fake-mcp: {url}/mcp")
+            await stop.wait()
 
 
 async def _serve_stdio(options: _Options, stop: asyncio.Event) -> None:

@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = {
     "config": "Check and explain the configuration.",
     "fake-engine": "Start an engine that only pretends, for tests.",
     "fake-mcp": "Start MCP tools that only pretend, for tests.",
+    "sim": "Simulate scheduling on made-up engines.",
     "loadgen": "Send made-up work through the doors and measure.",
     "completion": "Print the completion script for a shell.",
 }
@@ -70,8 +71,8 @@ class LazyGroup(click.Group):
         """Run the subcommand; what a person can mend becomes one line and an exit code."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click ends a command quietly whose reader has left
         except Exception as error:
             failure = failure_of(error)
             if failure is None:

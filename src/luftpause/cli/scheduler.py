@@ -8,7 +8,8 @@ from luftpause.assembly.parts import Plans
 from luftpause.assembly.split import scheduler_alone
 from luftpause.cli.access import access_of, access_option
 from luftpause.cli.options import ServiceOptions, service_options, setting
-from luftpause.cli.ready import write_ready_file
+from luftpause.cli.ready import ready_file
+from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
 
 
@@ -26,8 +27,8 @@ def command(options: ServiceOptions) -> None:
 
 
 async def _run(plans: Plans, options: ServiceOptions, stop: asyncio.Event) -> None:
-    async with scheduler_alone(plans) as scheduler:
-        click.echo(f"scheduler: {scheduler.url}, link {scheduler.link}")
-        if options.ready_file is not None:
-            write_ready_file(options.ready_file, {"scheduler": scheduler.url})
-        await stop.wait()
+    with ready_file(options.ready_file) as announce:
+        async with scheduler_alone(plans) as scheduler:
+            announce({"scheduler": scheduler.url})
+            say(f"scheduler: {scheduler.url}, link {scheduler.link}")
+            await stop.wait()

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import os
 import signal
 from collections.abc import Awaitable, Callable
 
@@ -11,16 +12,18 @@ from luftpause.cli.failures import FAILED, failure_of
 
 Main = Callable[[asyncio.Event], Awaitable[None]]
 
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
+"""A closed terminal ends a service as Ctrl-C does, so that no engine is left behind."""
 
 
 def run_service(main: Main) -> int:
     """Run `main` on uvloop where it exists and return the exit code.
 
-    The first SIGINT or SIGTERM sets the event that `main` was given, so that it drains and returns; the second one
-    cancels it, the third one kills. A failure that a person can mend is printed in one line; any other is
-    raised.
+    The first SIGINT, SIGTERM or SIGHUP (unless that is ignored, as under nohup) sets the event that `main` was given,
+    so that it drains and returns; the second one cancels it, the third one kills. A failure that a person can mend is
+    printed in one line; any other is raised.
     """
+    _open_standard_streams()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             was_aborted = runner.run(_supervise(main))
@@ -33,6 +36,15 @@ def run_service(main: Main) -> int:
     if was_aborted:
         click.echo("error: stopped before everything had drained", err=True)
     return FAILED if was_aborted else 0
+
+
+def _open_standard_streams() -> None:
+    """Open what was closed before we began, or our sockets would take its place and be written to."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
@@ -50,7 +62,7 @@ async def _supervise(main: Main) -> bool:
     service = asyncio.ensure_future(main(stop))
 
     def release_signals() -> None:
-        for number in _STOP_SIGNALS:
+        for number in heeded:
             loop.remove_signal_handler(number)
 
     def take_signal() -> None:
@@ -61,7 +73,8 @@ async def _supervise(main: Main) -> bool:
             click.echo("stopping; once more to abort", err=True)
             stop.set()
 
-    for number in _STOP_SIGNALS:
+    heeded = [number for number in _STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in heeded:
         loop.add_signal_handler(number, take_signal)
     try:
         await service

@@ -18,7 +18,8 @@ from luftpause.assembly.embedded import declares_nothing, embedded
 from luftpause.assembly.parts import Plans
 from luftpause.cli.access import access_of, access_option
 from luftpause.cli.options import ServiceOptions, service_options, setting
-from luftpause.cli.ready import write_ready_file
+from luftpause.cli.ready import ready_file
+from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
 from luftpause.config.load import Loaded
 from luftpause.services.launcher.instance import InstanceView
@@ -53,13 +54,12 @@ def command(options: ServiceOptions) -> None:
 
 async def _run(story: _Story, options: ServiceOptions, stop: asyncio.Event) -> None:
     progress = _Progress(story)
-    async with all_in_one(story.plans, on_change=progress.changed) as addresses:
-        _banner(story, addresses)
-        if options.ready_file is not None:
-            services = {name: getattr(addresses, name) for name in ("dataplane", "runtime", "scheduler")}
-            write_ready_file(options.ready_file, services)
-        progress.opened(addresses)
-        await stop.wait()
+    with ready_file(options.ready_file) as announce:
+        async with all_in_one(story.plans, on_change=progress.changed) as addresses:
+            _banner(story, addresses)
+            announce({name: getattr(addresses, name) for name in ("dataplane", "runtime", "scheduler")})
+            progress.opened(addresses)
+            await stop.wait()
 
 
 def _story(loaded: Loaded, ctx: click.Context) -> _Story:
@@ -79,11 +79,11 @@ def _story(loaded: Loaded, ctx: click.Context) -> _Story:
 
 
 def _banner(story: _Story, addresses: AllInOne) -> None:
-    click.echo(f"luftpause {luftpause.__version__}. {story.what}")
-    click.echo(f"  LLM door  {addresses.dataplane}/v1")
-    click.echo(f"  MCP door  {addresses.runtime}/mcp")
-    click.echo(f"  status    {addresses.scheduler}")
-    click.echo(f"  link      {addresses.link}")
+    say(f"luftpause {luftpause.__version__}. {story.what}")
+    say(f"  LLM door  {addresses.dataplane}/v1")
+    say(f"  MCP door  {addresses.runtime}/mcp")
+    say(f"  status    {addresses.scheduler}")
+    say(f"  link      {addresses.link}")
 
 
 class _Progress:
@@ -102,7 +102,7 @@ class _Progress:
     def changed(self, view: InstanceView) -> None:
         """Take in that an engine went from one state to another."""
         why = f" ({view.why})" if view.why else ""
-        click.echo(f"  engine    {view.replica}: {view.state}{why}")
+        say(f"  engine    {view.replica}: {view.state}{why}")
         if view.state == "ready":
             self._waiting.discard(view.replica)
             self._tell()
@@ -117,7 +117,7 @@ class _Progress:
             return
         self._told = True
         if self._story.model:
-            click.echo(_invitation(self._story, self._addresses))
+            say(_invitation(self._story, self._addresses))
 
 
 def _invitation(story: _Story, addresses: AllInOne) -> str:

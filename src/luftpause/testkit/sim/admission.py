@@ -1,0 +1,172 @@
+"""The arm `turn-admission`: the real scheduling core, told and obeyed as its shell would tell and obey it.
+
+No engine and no agent is known here, only the pool and what was told.
+"""
+
+from collections import deque
+from typing import Final, assert_never
+
+from luftpause.core.model.ids import (
+    ANONYMOUS_PRINCIPAL,
+    Instant,
+    ModelName,
+    PeerId,
+    ReplicaId,
+    ToolCallId,
+    TurnId,
+)
+from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.turns import Usage
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.decide import decide, next_deadline
+from luftpause.core.scheduling.events import (
+    Event,
+    FirstTokenSeen,
+    ReplicaAdded,
+    ReplicaProbed,
+    RunEnded,
+    TurnArrived,
+    TurnFailed,
+    TurnFinished,
+    TurnsRenewed,
+    TurnStarted,
+    WokeUp,
+)
+from luftpause.core.scheduling.invariants import check
+from luftpause.core.scheduling.state import Limits, State, empty_state
+from luftpause.testkit.sim.account import Account
+from luftpause.testkit.sim.clients import SimRun, SimTurn
+from luftpause.testkit.sim.pool import Pool
+from luftpause.testkit.sim.scenario import Scenario
+
+MODEL: Final = ModelName("simulated")
+PEER: Final = PeerId("sim")
+BYTES_PER_TOKEN: Final = 4
+
+
+class TurnAdmission:
+    """The scheduling core with its policy `turn-admission`.
+
+    With `checked`, the state is proved sound and every decision audited after each event.
+    """
+
+    def __init__(self, pool: Pool, scenario: Scenario, *, checked: bool) -> None:
+        self._pool = pool
+        self.state: State = empty_state(Limits())
+        self._account = Account(self.state.limits) if checked else None
+        self._open: dict[TurnId, SimTurn] = {}
+        self._mailbox: deque[Event] = deque()
+        self._busy = False
+        self._wake_at: float | None = None
+        self.events = 0
+        self._names = [ReplicaId(f"replica-{number}") for number in range(scenario.replicas)]
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+        for name in self._names:
+            self._tell(ReplicaAdded(spec=_spec(name)))
+
+    def offered(self, turn: SimTurn) -> None:
+        """Tell that it arrived."""
+        self._open[turn.turn_id] = turn
+        run = turn.run
+        self._tell(
+            TurnArrived(
+                turn=turn.turn_id,
+                peer=PEER,
+                run=run.run_id,
+                model=MODEL,
+                kind=ReplicaKind.GENERATIVE,
+                service_class=run.service_class,
+                caller=run.caller,
+                principal=ANONYMOUS_PRINCIPAL,
+                prompt_bytes=turn.prompt_tokens * BYTES_PER_TOKEN,
+            )
+        )
+
+    def first_token(self, turn: SimTurn) -> None:
+        """Tell of it."""
+        self._tell(FirstTokenSeen(turn=turn.turn_id))
+
+    def finished(self, turn: SimTurn) -> None:
+        """Tell with what it ended."""
+        del self._open[turn.turn_id]
+        leg = turn.run.leg
+        usage = Usage(
+            prompt_tokens=turn.prompt_tokens, completion_tokens=leg.reply_tokens, cached_tokens=turn.cached_tokens
+        )
+        if leg.tool_s is None:
+            self._tell(TurnFinished(turn=turn.turn_id, finish="stop", usage=usage))
+            return
+        calls = (ToolCallId(f"call-{turn.key}"),)
+        self._tell(TurnFinished(turn=turn.turn_id, finish="tool_calls", usage=usage, tool_calls=calls))
+
+    def failed(self, turn: SimTurn, cause: str) -> None:
+        """Tell why."""
+        del self._open[turn.turn_id]
+        self._tell(TurnFailed(turn=turn.turn_id, cause=cause))
+
+    def run_ended(self, run: SimRun) -> None:
+        """Tell that it will not come back."""
+        self._tell(RunEnded(run=run.run_id))
+
+    def probed(self, replica: int, load: tuple[int, int] | None) -> None:
+        """Tell what was seen."""
+        seen = None if load is None else Load(running=load[0], waiting=load[1])
+        self._tell(ReplicaProbed(replica=self._names[replica], healthy=load is not None, load=seen))
+
+    def renewed(self) -> None:
+        """Tell which turns are open."""
+        if self._open:
+            self._tell(TurnsRenewed(turns=tuple(self._open)))
+
+    def woke_up(self) -> None:
+        """Tell that a deadline passed."""
+        self._wake_at = None
+        self._tell(WokeUp())
+
+    def at_rest(self) -> None:
+        """Check that nothing is open."""
+        assert not self._open, f"never ended: {list(self._open)}"
+        assert not self.state.turns, f"in flight at rest: {list(self.state.turns)}"
+        assert not self.state.held, f"held at rest: {list(self.state.held)}"
+
+    def _tell(self, event: Event) -> None:
+        """Take events in one after the other, as a mailbox does: what an action leads to comes after its decision."""
+        self._mailbox.append(event)
+        if self._busy:
+            return
+        self._busy = True
+        while self._mailbox:
+            self._take_in(self._mailbox.popleft())
+        self._busy = False
+
+    def _take_in(self, event: Event) -> None:
+        self.events += 1
+        now = Instant(self._pool.now)
+        decision = decide(self.state, event, now)
+        self.state = decision.state
+        if self._account is not None:
+            check(decision.state)
+            self._account.take(event, now, decision.actions)
+        for action in decision.actions:
+            self._perform(action)
+        deadline = next_deadline(decision.state)
+        if deadline is not None and (self._wake_at is None or deadline < self._wake_at):
+            self._wake_at = deadline
+            self._pool.wake_at(deadline)
+
+    def _perform(self, action: Action) -> None:
+        match action:
+            case PlaceTurn():
+                self._pool.send(self._open[action.turn], self._numbers[action.replica])
+                self._mailbox.append(TurnStarted(turn=action.turn))
+            case RefuseTurn():
+                self._pool.refuse(self._open.pop(action.turn))
+            case HoldTurn() | ForgetRun():
+                pass
+            case _:
+                assert_never(action)
+
+
+def _spec(name: ReplicaId) -> ReplicaSpec:
+    endpoint = Endpoint(url=f"http://{name}.invalid")
+    return ReplicaSpec(replica=name, endpoint=endpoint, models=(MODEL,), engine=EngineKind.SGLANG)

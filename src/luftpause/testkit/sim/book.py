@@ -1,0 +1,320 @@
+"""What must be true of a scheduler's turns, runs and replicas after each event, by the rules.
+
+The facts behind `account.py`, kept in plain tables and looked up by scanning. Judges nothing: it says what the rules
+make of an event, and which refusals and forgotten runs must follow from it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import count
+from typing import assert_never
+
+from luftpause.core.model.ids import CallerId, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.refusals import RefusalReason
+from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.events import (
+    Event,
+    FirstTokenSeen,
+    KnownRun,
+    OpenTurn,
+    PeerLost,
+    PeerResynced,
+    ReplicaAdded,
+    ReplicaProbed,
+    ReplicaRemoved,
+    RunEnded,
+    RunPhase,
+    TurnAbandoned,
+    TurnArrived,
+    TurnFailed,
+    TurnFinished,
+    TurnReport,
+    TurnsRenewed,
+    TurnStarted,
+    WokeUp,
+)
+from luftpause.core.scheduling.state import Limits
+from luftpause.testkit.sim.records import Due, Flight, Life, Site, Waiting
+
+
+class Book:
+    """The tables. Only `take`, `place` and `renew` change them."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.sites: dict[ReplicaId, Site] = {}
+        self.lives: dict[RunId, Life] = {}
+        self.flying: dict[TurnId, Flight] = {}
+        self.waiting: dict[TurnId, Waiting] = {}
+        self.flying_by_principal: Counter[PrincipalId] = Counter()
+        self.flying_by_payer: Counter[tuple[PrincipalId, CallerId]] = Counter()
+        self._numbers = count()
+
+    def is_open(self, turn: TurnId) -> bool:
+        """Say whether a turn is in flight or held."""
+        return turn in self.flying or turn in self.waiting
+
+    def is_served(self, offer: TurnArrived) -> bool:
+        """Say whether any declared replica, healthy or not, is for such turns."""
+        return any(site.serves(offer) for site in self.sites.values())
+
+    def sites_for(self, offer: TurnArrived) -> list[ReplicaId]:
+        """Return the replicas that a turn may go to, room or no room."""
+        if offer.kind is ReplicaKind.GENERATIVE:
+            life = self.lives[offer.run]
+            if life.flying or life.paused:
+                home = self._bound_home(life)
+                if home is not None and home.takes_turns and home.serves(offer):
+                    assert life.home is not None
+                    return [life.home]
+        return [name for name, site in self.sites.items() if site.takes_turns and site.serves(offer)]
+
+    def kept_on(self, name: ReplicaId) -> int:
+        """Return how many interactive runs are out on a tool and will come back to a replica."""
+        return sum(
+            life.home == name
+            and life.paused
+            and life.service_class is ServiceClass.INTERACTIVE
+            and not life.flying
+            and not life.waiting
+            and self._bound_home(life) is not None
+            for life in self.lives.values()
+        )
+
+    def first_expiry(self) -> float | None:
+        """Return when the first turn or run is over unless something happens before."""
+        turn_s, run_s = self.limits.turn_timeout_s, self.limits.run_idle_expiry_s
+        ends = [flight.seen_at + turn_s for flight in self.flying.values()]
+        ends += [waiting.seen_at + turn_s for waiting in self.waiting.values()]
+        ends += [life.rested_at + run_s for life in self.lives.values() if not life.flying and not life.waiting]
+        return min(ends, default=None)
+
+    def renew(self, turn: TurnId, now: float) -> None:
+        """Note a sign of life of an open turn."""
+        if turn in self.flying:
+            self.flying[turn].seen_at = now
+        elif turn in self.waiting:
+            self.waiting[turn].seen_at = now
+
+    def place(self, turn: TurnId, replica: ReplicaId) -> None:
+        """Put a waiting turn on a replica."""
+        waiting = self.waiting.pop(turn)
+        life = self._life_of(waiting.offer)
+        if life is not None:
+            life.waiting -= 1
+        self._fly(waiting.offer, replica, waiting.seen_at)
+
+    def take(self, event: Event, now: float) -> Due:
+        """Take in an event, but no order; an offer must be new, and served by someone."""
+        due = Due()
+        match event:
+            case TurnArrived():
+                self._wait(event, now)
+            case TurnStarted() | FirstTokenSeen() | TurnsRenewed() | TurnFinished() | TurnFailed() | TurnAbandoned():
+                self._take_in_report(event, now)
+            case RunEnded():
+                self._forget(event.run, due)
+            case ReplicaAdded() | ReplicaRemoved() | ReplicaProbed():
+                self._take_in_site(event, now, due)
+            case PeerResynced():
+                self._resync(event, now)
+            case PeerLost():
+                self._end_all_of(event.peer, (), now)
+            case WokeUp():
+                self._expire(now, due)
+            case _:
+                assert_never(event)
+        return due
+
+    def _take_in_report(self, report: TurnReport, now: float) -> None:
+        match report:
+            case TurnStarted() | FirstTokenSeen():
+                self.renew(report.turn, now)
+            case TurnsRenewed():
+                for turn in report.turns:
+                    self.renew(turn, now)
+            case TurnFinished():
+                self._end(report.turn, now, paused=bool(report.tool_calls), answered=True)
+            case TurnFailed() | TurnAbandoned():
+                self._end(report.turn, now)
+            case _:
+                assert_never(report)
+
+    def _bound_home(self, life: Life) -> Site | None:
+        site = None if life.home is None else self.sites.get(life.home)
+        return site if site is not None and site.life == life.home_life else None
+
+    def _life_of(self, offer: TurnArrived) -> Life | None:
+        return self.lives.get(offer.run) if offer.kind is ReplicaKind.GENERATIVE else None
+
+    def _wait(self, offer: TurnArrived, now: float) -> None:
+        arrived_at = now - max(0.0, offer.age_s)
+        self.waiting[offer.turn] = Waiting(offer, arrived_at, next(self._numbers), now)
+        if offer.kind is ReplicaKind.GENERATIVE:
+            life = self.lives.get(offer.run)
+            if life is None:
+                life = self.lives[offer.run] = Life(offer.service_class, offer.principal, offer.caller, now)
+            life.service_class, life.caller = offer.service_class, offer.caller
+            life.waiting += 1
+
+    def _fly(self, offer: TurnArrived, replica: ReplicaId, seen_at: float) -> None:
+        life = self._life_of(offer)
+        self.flying[offer.turn] = Flight(offer, replica, life is not None, seen_at)
+        site = self.sites[replica]
+        site.flying += 1
+        self.flying_by_principal[offer.principal] += 1
+        self.flying_by_payer[offer.principal, offer.caller] += 1
+        if life is not None:
+            life.flying += 1
+            life.home, life.home_life = replica, site.life
+
+    def _end(self, turn: TurnId, now: float, *, paused: bool = False, answered: bool = False) -> None:
+        waiting = self.waiting.pop(turn, None)
+        if waiting is not None:
+            life = self._life_of(waiting.offer)
+            if life is not None:
+                life.waiting -= 1
+                life.rested_at = now
+            return
+        flight = self.flying.pop(turn, None)
+        if flight is None:
+            return
+        offer, site = flight.offer, self.sites[flight.replica]
+        self._land(flight, site)
+        life = self.lives[offer.run] if flight.in_run else None
+        if life is None:
+            return
+        life.flying -= 1
+        life.paused, life.rested_at = paused, now
+        if answered and not life.flying and site.declared:
+            life.home, life.home_life = flight.replica, site.life
+
+    def _land(self, flight: Flight, site: Site) -> None:
+        offer = flight.offer
+        site.flying -= 1
+        if not site.flying and not site.declared and site.spec is not None:
+            del self.sites[flight.replica]
+        self.flying_by_principal[offer.principal] -= 1
+        self.flying_by_payer[offer.principal, offer.caller] -= 1
+
+    def _forget(self, run: RunId, due: Due) -> None:
+        if self.lives.pop(run, None) is None:
+            return
+        for turn, waiting in list(self.waiting.items()):
+            if waiting.offer.run == run and waiting.offer.kind is ReplicaKind.GENERATIVE:
+                del self.waiting[turn]
+                due.refusals[turn] = RefusalReason.RUN_ENDED
+        for flight in self.flying.values():
+            if flight.offer.run == run:
+                flight.in_run = False
+        due.forgets.append(run)
+
+    def _take_in_site(self, event: ReplicaAdded | ReplicaRemoved | ReplicaProbed, now: float, due: Due) -> None:
+        match event:
+            case ReplicaAdded(spec=spec):
+                self._declare(spec)
+            case ReplicaRemoved(replica=name):
+                self._remove(name)
+            case ReplicaProbed():
+                self._probe(event)
+        for turn, waiting in list(self.waiting.items()):
+            if not self.is_served(waiting.offer):
+                self._end(turn, now)
+                due.refusals[turn] = RefusalReason.UNKNOWN_MODEL
+
+    def _declare(self, spec: ReplicaSpec) -> None:
+        site = self.sites.get(spec.replica)
+        if site is None:
+            self.sites[spec.replica] = Site(spec, next(self._numbers))
+        elif not site.declared:
+            site.declared, site.spec = True, spec
+        elif site.spec != spec:
+            site.spec = spec
+            self._renew_life(site)
+
+    def _remove(self, name: ReplicaId) -> None:
+        site = self.sites.get(name)
+        if site is None or not site.declared:
+            return
+        site.declared = False
+        self._renew_life(site)
+        if not site.flying:
+            del self.sites[name]
+
+    def _probe(self, event: ReplicaProbed) -> None:
+        site = self.sites.get(event.replica)
+        if site is None or not site.declared:
+            return
+        if site.healthy and not event.healthy:
+            self._renew_life(site)
+        site.healthy = event.healthy
+        site.load = event.load if event.healthy else None
+
+    def _renew_life(self, site: Site) -> None:
+        site.life, site.healthy, site.load = next(self._numbers), False, None
+
+    def _resync(self, event: PeerResynced, now: float) -> None:
+        self._end_all_of(event.peer, [told.turn for told in event.turns], now)
+        for turn in event.turns:
+            self._adopt_turn(event.peer, turn, now)
+        for run in event.runs:
+            self._adopt_run(run, now)
+
+    def _end_all_of(self, peer: PeerId, but: Iterable[TurnId], now: float) -> None:
+        kept = frozenset(but)
+        offers = [flight.offer for flight in self.flying.values()]
+        offers += [waiting.offer for waiting in self.waiting.values()]
+        for offer in offers:
+            if offer.peer == peer and offer.turn not in kept:
+                self._end(offer.turn, now)
+
+    def _adopt_turn(self, peer: PeerId, told: OpenTurn, now: float) -> None:
+        if told.turn in self.waiting:
+            self._end(told.turn, now)
+        if told.turn in self.flying:
+            self.renew(told.turn, now)
+            return
+        offer = TurnArrived(
+            turn=told.turn,
+            peer=peer,
+            run=told.run,
+            model=told.model,
+            kind=told.kind,
+            service_class=told.service_class,
+            caller=told.caller,
+            principal=told.principal,
+        )
+        self._note(told.replica)
+        if told.kind is ReplicaKind.GENERATIVE and told.run not in self.lives:
+            self.lives[told.run] = Life(told.service_class, told.principal, told.caller, now)
+        self._fly(offer, told.replica, now)
+
+    def _adopt_run(self, told: KnownRun, now: float) -> None:
+        rested_at = now - max(0.0, told.age_s)
+        life = self.lives.get(told.run)
+        if life is not None and (life.flying or life.waiting or life.rested_at >= rested_at):
+            return
+        self.lives[told.run] = Life(
+            told.service_class,
+            told.principal,
+            told.caller,
+            rested_at,
+            paused=told.phase is RunPhase.PAUSED,
+            home=told.replica,
+            home_life=self._note(told.replica).life,
+        )
+
+    def _note(self, replica: ReplicaId) -> Site:
+        return self.sites.setdefault(replica, Site(None, next(self._numbers), declared=False))
+
+    def _expire(self, now: float, due: Due) -> None:
+        turn_s, run_s = self.limits.turn_timeout_s, self.limits.run_idle_expiry_s
+        for turn in [turn for turn, waiting in self.waiting.items() if waiting.seen_at + turn_s <= now]:
+            due.refusals[turn] = RefusalReason.EXPIRED
+            self._end(turn, now)
+        for turn in [turn for turn, flight in self.flying.items() if flight.seen_at + turn_s <= now]:
+            self._end(turn, now)
+        for run, life in list(self.lives.items()):
+            if not life.flying and not life.waiting and life.rested_at + run_s <= now:
+                self._forget(run, due)

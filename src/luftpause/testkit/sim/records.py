@@ -1,0 +1,74 @@
+"""The rows of the book: replicas, runs and turns as the rules see them. Plain values, without a rule."""
+
+from dataclasses import dataclass, field
+
+from luftpause.core.model.ids import CallerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.refusals import RefusalReason
+from luftpause.core.model.replicas import Load, ReplicaSpec
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.events import TurnArrived
+
+
+@dataclass(slots=True)
+class Site:
+    """A replica. `life` changes whenever what its engine had cached must be taken for lost."""
+
+    spec: ReplicaSpec | None
+    life: int
+    declared: bool = True
+    healthy: bool = False
+    load: Load | None = None
+    flying: int = 0
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether anything may go there at all."""
+        return self.declared and self.healthy
+
+    def serves(self, offer: TurnArrived) -> bool:
+        """Whether it is declared for the turn's kind and model."""
+        spec = self.spec
+        return self.declared and spec is not None and spec.kind is offer.kind and offer.model in spec.models
+
+
+@dataclass(slots=True)
+class Life:
+    """A run: how many of its turns fly and wait, and what the one that ended last left behind."""
+
+    service_class: ServiceClass
+    principal: PrincipalId
+    caller: CallerId
+    rested_at: float
+    paused: bool = False
+    home: ReplicaId | None = None
+    home_life: int = -1
+    flying: int = 0
+    waiting: int = 0
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A turn that is held."""
+
+    offer: TurnArrived
+    arrived_at: float
+    number: int
+    seen_at: float
+
+
+@dataclass(slots=True)
+class Flight:
+    """A turn in flight. `in_run`: its end still changes its run."""
+
+    offer: TurnArrived
+    replica: ReplicaId
+    in_run: bool
+    seen_at: float
+
+
+@dataclass(slots=True)
+class Due:
+    """What must be ordered because of an event, besides placements."""
+
+    refusals: dict[TurnId, RefusalReason] = field(default_factory=dict)
+    forgets: list[RunId] = field(default_factory=list)

@@ -1,0 +1,241 @@
+"""What is simulated, as a readable TOML file says it: engines, agents, faults. The package ships a few.
+
+Every key has its default here or must be given; unknown keys are errors. Decides nothing.
+"""
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from luftpause.config.problems import ConfigError, Problem
+
+Count = Annotated[int, Meta(ge=0, le=100_000)]
+Tokens = Annotated[int, Meta(ge=1, le=1 << 30)]
+Seconds = Annotated[float, Meta(ge=0, le=86_400)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Range = tuple[int, int]
+"""Drawn evenly from so much to so much, both included."""
+
+FILE_BYTES_MAX = 1 << 20
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the file."""
+
+
+class EngineFigures(_Table, frozen=True, kw_only=True):
+    """How fast and how large each engine is. The defaults are a small model on a small card.
+
+    Attributes:
+        max_running: requests that run at the same time.
+        kv_tokens: tokens of KV memory, for running requests and kept prefixes together.
+        page_tokens: prefixes are kept, found and evicted by whole pages of so many tokens.
+        chunk_tokens: tokens of one step, decoded and prefilled together.
+        step_s: what every step costs.
+        decode_s: what each decoding request adds to a step.
+        prefill_tps: prompt tokens per second.
+        context_s: what each token of context of a decoding request adds to a step.
+        reserve: share of the longest reply that must fit when a request is admitted.
+        queue: whether the engine looks at priorities.
+    """
+
+    max_running: Annotated[int, Meta(ge=1, le=100_000)] = 256
+    kv_tokens: Tokens = 40_000
+    page_tokens: Annotated[int, Meta(ge=1, le=4096)] = 16
+    chunk_tokens: Tokens = 2048
+    step_s: Annotated[float, Meta(gt=0, le=60)] = 0.006
+    decode_s: Annotated[float, Meta(ge=0, le=60)] = 0.00035
+    prefill_tps: Annotated[float, Meta(gt=0)] = 8000.0
+    context_s: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    reserve: Share = 0.7
+    queue: Literal["fcfs", "priority"] = "fcfs"
+
+
+class ToolTimes(_Table, frozen=True, kw_only=True):
+    """How long a tool takes: log-normal. `share`: weight of this tool among those of its group."""
+
+    median_s: Seconds
+    sigma: Annotated[float, Meta(ge=0, le=4)] = 0.0
+    share: Annotated[float, Meta(gt=0)] = 1.0
+
+
+class AgentGroup(_Table, frozen=True, kw_only=True):
+    """Agents that do the same kind of work.
+
+    Attributes:
+        count: so many agents, each with one run at a time and the next at once: a closed loop.
+        runs_per_min: instead of `count`, runs begin independently of each other at this mean rate: an open loop.
+        callers: the group's runs belong to so many callers in turn.
+        context_tokens: of the first prompt, below the system prompt.
+        system_tokens: a system prompt that all runs of the group share, ahead of the rest.
+        tool_calls: rounds of tool calls of a run, each followed by one more turn.
+        call_tokens: of a reply that asks for a tool.
+        result_tokens: what a tool's result adds to the next prompt.
+        reply_tokens: of the last reply.
+        reply_tokens_max: how long a reply may get as far as the engine knows.
+        tools: what is drawn from for each call.
+    """
+
+    name: Annotated[str, Meta(pattern="^[a-z0-9-]{1,40}$")]
+    service_class: Literal["interactive", "batch"] = msgspec.field(name="class")
+    count: Count = 0
+    runs_per_min: Annotated[float, Meta(ge=0, le=100_000)] = 0.0
+    callers: Annotated[int, Meta(ge=1, le=100_000)] = 1
+    context_tokens: Range
+    system_tokens: Count = 0
+    tool_calls: Range
+    call_tokens: Range
+    result_tokens: Range
+    reply_tokens: Range
+    reply_tokens_max: Tokens = 256
+    tools: Annotated[tuple[ToolTimes, ...], Meta(min_length=1)]
+
+
+class RouterFigures(_Table, frozen=True, kw_only=True):
+    """When the router arm leaves a run's replica: both differences in turns in flight must be exceeded."""
+
+    balance_abs: Annotated[int, Meta(ge=0)] = 64
+    balance_rel: Annotated[float, Meta(ge=1)] = 1.5
+
+
+class Faults(_Table, frozen=True, kw_only=True):
+    """What goes wrong at random.
+
+    Attributes:
+        refused: share of turns that the engine answers with 429 at once.
+        cut: share of turns that die in the middle of their answer.
+        retry_s: how long an agent waits before it offers a failed turn again.
+        attempts: offers of one turn after which an agent gives its run up.
+    """
+
+    refused: Share = 0.0
+    cut: Share = 0.0
+    retry_s: Seconds = 1.0
+    attempts: Annotated[int, Meta(ge=1, le=1000)] = 20
+
+
+class Outage(_Table, frozen=True, kw_only=True):
+    """A replica dies with all that it does and knows, and comes back empty. `at_s` counts from the very start."""
+
+    replica: Count
+    at_s: Seconds
+    for_s: Annotated[float, Meta(gt=0, le=86_400)]
+
+
+class Scenario(_Table, frozen=True, kw_only=True):
+    """One thing to simulate.
+
+    Attributes:
+        name: as reports call it.
+        about: what it is there to show.
+        replicas: engines, all alike.
+        warmup_s: what happens in the beginning is not counted.
+        minutes: how long is counted.
+        ramp_s: agents of closed loops begin within so many seconds.
+        probe_period_s: how often the scheduler looks at each engine; it sees the gauges of that moment.
+    """
+
+    name: str
+    about: str = ""
+    replicas: Annotated[int, Meta(ge=1, le=1000)] = 2
+    warmup_s: Seconds = 60.0
+    minutes: Annotated[float, Meta(gt=0, le=100_000)] = 8.0
+    ramp_s: Seconds = 2.0
+    probe_period_s: Annotated[float, Meta(gt=0, le=3600)] = 2.0
+    engine: EngineFigures = EngineFigures()
+    agents: Annotated[tuple[AgentGroup, ...], Meta(min_length=1)]
+    router: RouterFigures = RouterFigures()
+    faults: Faults = Faults()
+    outages: tuple[Outage, ...] = ()
+
+
+def shipped() -> dict[str, str]:
+    """Return the scenarios of this package: name to text."""
+    folder = files("luftpause.testkit.sim") / "scenarios"
+    return {
+        file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
+        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+        if file.name.endswith(".toml")
+    }
+
+
+def load_scenario(which: str) -> Scenario:
+    """Read a scenario by the name of a shipped one or by the path of a file.
+
+    Raises:
+        ConfigError: there is none, or it cannot be used.
+        OSError: the file cannot be read.
+    """
+    text = shipped().get(which)
+    if text is None:
+        path = Path(which)
+        if path.suffix != ".toml":
+            names = ", ".join(shipped())
+            raise ConfigError(Problem(where=which, what=f"no such scenario; there are {names}, or name a .toml file"))
+        with path.open("rb") as file:
+            read = file.read(FILE_BYTES_MAX + 1)
+        if len(read) > FILE_BYTES_MAX:
+            raise ConfigError(Problem(where=which, what=f"longer than {FILE_BYTES_MAX} bytes"))
+        text = read.decode("utf-8", "replace")
+    return parse_scenario(text, which)
+
+
+def parse_scenario(text: str, where: str) -> Scenario:
+    """Return a scenario from its text; `where` it was written is for messages.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    try:
+        scenario = msgspec.convert(tomllib.loads(text), Scenario)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(Problem(where=where, what=str(error))) from None
+    problems = [Problem(where=where, what=what) for what in _contradictions(scenario)]
+    if problems:
+        raise ConfigError(*problems)
+    return scenario
+
+
+def _contradictions(scenario: Scenario) -> list[str]:
+    found: list[str] = []
+    names = [group.name for group in scenario.agents]
+    if len(set(names)) < len(names):
+        found.append("two groups of agents have the same name")
+    found += [
+        f"an outage names replica {outage.replica}, but the last one is {scenario.replicas - 1}"
+        for outage in scenario.outages
+        if outage.replica >= scenario.replicas
+    ]
+    for group in scenario.agents:
+        found += [f"agents '{group.name}': {what}" for what in _contradictions_of(group, scenario.engine)]
+    return found
+
+
+def _contradictions_of(group: AgentGroup, engine: EngineFigures) -> list[str]:
+    found: list[str] = []
+    if bool(group.count) == bool(group.runs_per_min):
+        found.append("give one of count and runs_per_min")
+    ranges = {
+        "context_tokens": (group.context_tokens, 1),
+        "tool_calls": (group.tool_calls, 0),
+        "call_tokens": (group.call_tokens, 1),
+        "result_tokens": (group.result_tokens, 1),
+        "reply_tokens": (group.reply_tokens, 1),
+    }
+    found += [
+        f"{key} must rise from at least {least}"
+        for key, ((low, high), least) in ranges.items()
+        if not least <= low <= high
+    ]
+    if max(group.call_tokens[1], group.reply_tokens[1]) > group.reply_tokens_max:
+        found.append("replies may be longer than reply_tokens_max")
+    rounds = group.tool_calls[1]
+    longest = group.system_tokens + group.context_tokens[1] + group.reply_tokens_max
+    longest += rounds * (group.call_tokens[1] + group.result_tokens[1])
+    if longest > engine.kv_tokens:
+        found.append(f"a run can grow to {longest} tokens, more than engine.kv_tokens holds")
+    return found

@@ -1,0 +1,271 @@
+"""One simulated world: agents, an arm and engines on one virtual clock, as a heap of what happens next.
+
+Events of one instant happen in the order in which they were planned. Deterministic: everything random is drawn from
+the seed by name. An engine works on by itself; the arm hears of what a dataplane would hear of, when it would.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final
+
+from luftpause.core.model.turns import ServiceClass
+from luftpause.testkit.sim.arms import make_arm
+from luftpause.testkit.sim.clients import Fate, SimRun, SimTurn, TurnPhase, draw_fate, request_of
+from luftpause.testkit.sim.dice import Dice
+from luftpause.testkit.sim.engine import Engine, EngineTotals, Outcome, Progress
+from luftpause.testkit.sim.scenario import AgentGroup, Scenario
+
+RENEW_PERIOD_S: Final = 60.0
+"""As often as a dataplane renews its open turns."""
+ANSWER_S: Final = 0.005
+"""How long a refusal, or the news of a dead replica, takes to its client."""
+DRAIN_S_MAX: Final = 86_400.0
+"""A checked world lets every run end after its time is over; one that takes longer than this is stuck."""
+
+Callback = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedRun:
+    """What one run was like. `failed`: its agent gave it up."""
+
+    service_class: ServiceClass
+    begun_at: float
+    ended_at: float
+    turns: int
+    reprefilled_tokens: int
+    moves: int
+    failed: bool
+
+
+class World:
+    """A simulation under way. `run_until` lets time pass; `ended` is what came of it."""
+
+    def __init__(self, scenario: Scenario, arm: str, seed: int, *, checked: bool = False) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        self.now = 0.0
+        self.ended: list[EndedRun] = []
+        self.failed_turns = 0
+        self.offers = 0
+        self._heap: list[tuple[float, int, Callback]] = []
+        self._numbers = count()
+        self._engines: list[Engine | None] = [Engine(scenario.engine) for _ in range(scenario.replicas)]
+        self._planned_at: list[float | None] = [None] * scenario.replicas
+        self._past_totals: list[EngineTotals] = []
+        self._run_numbers = [count() for _ in scenario.agents]
+        self._under_way: dict[str, SimRun] = {}
+        self._turns: dict[int, SimTurn] = {}
+        self._begins_runs = True
+        self._arm = make_arm(arm, self, scenario, checked=checked)
+        self._probe()
+        self._after(RENEW_PERIOD_S, self._renew)
+        self._plan_agents()
+        for outage in scenario.outages:
+            self._after(outage.at_s, partial(self._die, outage.replica))
+            self._after(outage.at_s + outage.for_s, partial(self._recover, outage.replica))
+
+    @property
+    def unfinished(self) -> int:
+        """Runs that have begun and not ended."""
+        return len(self._under_way)
+
+    def totals(self) -> EngineTotals:
+        """Return what all engines did, dead ones included."""
+        total = EngineTotals()
+        for each in (*self._past_totals, *(engine.totals for engine in self._engines if engine is not None)):
+            total.prefilled_tokens += each.prefilled_tokens
+            total.cached_tokens += each.cached_tokens
+            total.generated_tokens += each.generated_tokens
+            total.retractions += each.retractions
+            total.steps += each.steps
+        return total
+
+    def run_until(self, at: float) -> None:
+        """Let everything happen that happens until then."""
+        heap = self._heap
+        while heap and heap[0][0] <= at:
+            self.now, _, callback = heappop(heap)
+            callback()
+        self.now = at
+
+    def drain(self) -> None:
+        """Begin no more runs, let those under way end, and check that nothing is left.
+
+        Raises:
+            AssertionError: something is left open or does not end.
+        """
+        self._begins_runs = False
+        limit = self.now + DRAIN_S_MAX
+        while self._under_way:
+            assert self.now < limit, f"never ended: {sorted(self._under_way)[:10]}"
+            self.run_until(self.now + self.scenario.probe_period_s)
+        assert not self._turns, f"turns without a run: {list(self._turns)}"
+        self._arm.at_rest()
+
+    # What arms see of the world: the Pool protocol.
+
+    def is_up(self, replica: int) -> bool:
+        """Say whether a replica lives."""
+        return self._engines[replica] is not None
+
+    def send(self, turn: SimTurn, replica: int) -> None:
+        """Send a turn to an engine."""
+        turn.step(TurnPhase.SENT)
+        run = turn.run
+        run.moves += run.home is not None and run.home != replica
+        run.home = turn.replica = replica
+        run.turns += 1
+        engine = self._engines[replica]
+        fate = draw_fate(turn, self.seed, self.scenario.faults)
+        if engine is None:
+            self._after(ANSWER_S, partial(self._fail, turn, "unreachable"))
+        elif fate is Fate.REFUSED:
+            self._after(ANSWER_S, partial(self._fail, turn, "429"))
+        else:
+            engine.submit(request_of(turn, self.seed, fate), self.now)
+            self._plan_engine(replica, engine)
+
+    def refuse(self, turn: SimTurn) -> None:
+        """Turn a turn away."""
+        turn.step(TurnPhase.ENDED)
+        self._after(ANSWER_S, partial(self._try_again, turn))
+
+    def wake_at(self, at: float) -> None:
+        """Call the arm then."""
+        self._at(at, self._arm_woke_up)
+
+    # What happens.
+
+    def _plan_agents(self) -> None:
+        for index, group in enumerate(self.scenario.agents):
+            dice = Dice(f"begin {self.seed} {group.name}")
+            for _ in range(group.count):
+                self._after(dice.unit() * self.scenario.ramp_s, partial(self._begin_run, index, group))
+            if group.runs_per_min:
+                self._plan_arrival(index, group, dice)
+
+    def _plan_arrival(self, index: int, group: AgentGroup, dice: Dice) -> None:
+        self._after(dice.exponential(60.0 / group.runs_per_min), partial(self._arrive, index, group, dice))
+
+    def _arrive(self, index: int, group: AgentGroup, dice: Dice) -> None:
+        self._plan_arrival(index, group, dice)
+        self._begin_run(index, group)
+
+    def _begin_run(self, index: int, group: AgentGroup) -> None:
+        if self._begins_runs:
+            run = SimRun(group, self.seed, next(self._run_numbers[index]), self.now)
+            self._under_way[run.run_id] = run
+            self._offer(run, 1)
+
+    def _offer(self, run: SimRun, attempt: int) -> None:
+        self.offers += 1
+        turn = SimTurn(run, self.offers, attempt, self.now)
+        self._turns[turn.key] = turn
+        self._arm.offered(turn)
+
+    def _engine_is_due(self, replica: int, at: float) -> None:
+        engine = self._engines[replica]
+        if engine is None or engine.next_at != at:
+            return  # planned anew meanwhile
+        self._planned_at[replica] = None
+        for progress in engine.advance(at):
+            self._take_in(progress)
+        self._plan_engine(replica, engine)
+
+    def _take_in(self, progress: Progress) -> None:
+        turn = self._turns[progress.key]
+        match progress.outcome:
+            case Outcome.FIRST_TOKEN:
+                turn.cached_tokens = progress.cached_tokens
+                run = turn.run
+                run.reprefilled_tokens += max(0, run.prompt_tokens_before - turn.cached_tokens)
+                self._arm.first_token(turn)
+            case Outcome.DONE:
+                self._finish(turn)
+            case Outcome.DIED:
+                self._fail(turn, "died mid-stream")
+
+    def _finish(self, turn: SimTurn) -> None:
+        turn.step(TurnPhase.ENDED)
+        del self._turns[turn.key]
+        run, leg = turn.run, turn.run.leg
+        self._arm.finished(turn)
+        run.answered(turn.prompt_tokens)
+        if leg.tool_s is None:
+            self._end_run(run, failed=False)
+        else:
+            self._after(leg.tool_s, partial(self._offer, run, 1))
+
+    def _fail(self, turn: SimTurn, cause: str) -> None:
+        if turn.phase is TurnPhase.ENDED:
+            return  # its replica died before this refusal arrived
+        turn.step(TurnPhase.ENDED)
+        self.failed_turns += 1
+        self._arm.failed(turn, cause)
+        self._try_again(turn)
+
+    def _try_again(self, turn: SimTurn) -> None:
+        del self._turns[turn.key]
+        faults = self.scenario.faults
+        if turn.attempt < faults.attempts:
+            self._after(faults.retry_s, partial(self._offer, turn.run, turn.attempt + 1))
+        else:
+            self._end_run(turn.run, failed=True)
+
+    def _end_run(self, run: SimRun, *, failed: bool) -> None:
+        del self._under_way[run.run_id]
+        self.ended.append(
+            EndedRun(
+                service_class=run.service_class,
+                begun_at=run.begun_at,
+                ended_at=self.now,
+                turns=run.turns,
+                reprefilled_tokens=run.reprefilled_tokens,
+                moves=run.moves,
+                failed=failed,
+            )
+        )
+        self._arm.run_ended(run)
+        if run.group.count:
+            self._begin_run(self.scenario.agents.index(run.group), run.group)
+
+    def _probe(self) -> None:
+        for replica, engine in enumerate(self._engines):
+            self._arm.probed(replica, None if engine is None else engine.gauges(self.now))
+        self._after(self.scenario.probe_period_s, self._probe)
+
+    def _renew(self) -> None:
+        self._arm.renewed()
+        self._after(RENEW_PERIOD_S, self._renew)
+
+    def _arm_woke_up(self) -> None:
+        self._arm.woke_up()
+
+    def _die(self, replica: int) -> None:
+        engine = self._engines[replica]
+        if engine is None:
+            return
+        self._past_totals.append(engine.totals)
+        self._engines[replica] = None
+        for key in engine.open_keys():
+            self._after(ANSWER_S, partial(self._fail, self._turns[key], "connection lost"))
+
+    def _recover(self, replica: int) -> None:
+        if self._engines[replica] is None:
+            self._engines[replica] = Engine(self.scenario.engine)
+
+    def _plan_engine(self, replica: int, engine: Engine) -> None:
+        at = engine.next_at
+        if at is not None and at != self._planned_at[replica]:
+            self._planned_at[replica] = at
+            self._at(at, partial(self._engine_is_due, replica, at))
+
+    def _after(self, seconds: float, callback: Callback) -> None:
+        self._at(self.now + seconds, callback)
+
+    def _at(self, at: float, callback: Callback) -> None:
+        heappush(self._heap, (at, next(self._numbers), callback))

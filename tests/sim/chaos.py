@@ -1,0 +1,330 @@
+"""A scheduler's worst days, drawn from a seed: mostly a lively pool, and between that everything that may go wrong.
+
+Events are legal and illegal: duplicates, late ones, ids that nobody knows, replicas that flap, are declared anew or
+taken away, probes that lie, dataplanes that leave or come back with wild claims, deadlines missed or looked at in vain,
+and now and then a scheduler that loses its memory. Each decision is audited by an account that does not know the core.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+from luftpause.core.model.ids import CallerId, Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.replicas import Endpoint, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.actions import Action
+from luftpause.core.scheduling.decide import decide, next_deadline
+from luftpause.core.scheduling.events import (
+    Event,
+    FirstTokenSeen,
+    KnownRun,
+    OpenTurn,
+    PeerLost,
+    PeerResynced,
+    ReplicaAdded,
+    ReplicaProbed,
+    ReplicaRemoved,
+    RunEnded,
+    RunPhase,
+    TurnAbandoned,
+    TurnArrived,
+    TurnFailed,
+    TurnFinished,
+    TurnsRenewed,
+    TurnStarted,
+    WokeUp,
+)
+from luftpause.core.scheduling.invariants import check
+from luftpause.core.scheduling.state import Limits, State, empty_state
+from luftpause.testkit.sim.account import Account
+from testkit.sim.asking import CALL
+
+LIMITS = Limits(turn_timeout_s=120.0, run_idle_expiry_s=300.0)
+CHECK_EVERY = 50
+RUNS = 40
+OPEN_MAX = 60
+REPLICAS = tuple(ReplicaId(name) for name in ("a", "b", "c", "d", "s"))
+PEERS = tuple(PeerId(name) for name in ("p", "q"))
+MODELS = tuple(ModelName(name) for name in ("m", "n"))
+PRINCIPALS = tuple(PrincipalId(name) for name in ("alice", "bob"))
+CALLERS = tuple(CallerId(name) for name in ("x", "y", "z"))
+
+Tamper = Callable[[Event, tuple[Action, ...]], tuple[Action, ...]]
+
+
+def as_ordered(_: Event, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    return actions
+
+
+class Chaos:
+    """Tells a scheduler what it draws. `tamper` may falsify the orders before they are audited."""
+
+    def __init__(self, seed: int, *, tamper: Tamper = as_ordered) -> None:
+        self.seed = seed
+        self.dice = random.Random(seed)
+        self.tamper = tamper
+        self.now = 0
+        self.told = 0
+        self.minted = 0
+        self.last: Event = WokeUp()
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a scheduler that knows nothing but its replicas."""
+        self.state: State = empty_state(LIMITS)
+        self.account = Account(LIMITS)
+        for name in REPLICAS[:3]:
+            self.tell(ReplicaAdded(spec=self.spec(name)))
+            self.tell(ReplicaProbed(replica=name, healthy=True))
+        self.tell(ReplicaAdded(spec=self.spec(REPLICAS[-1])))
+
+    def run(self, events: int) -> None:
+        """Let so many things happen, then let everything end well.
+
+        Raises:
+            AssertionError: with the seed and the event that show it again.
+        """
+        try:
+            while self.told < events:
+                self.step()
+            self.settle()
+        except AssertionError as broken:
+            story = f"seed {self.seed}, event {self.told}, at {self.now} s, {self.last}: {broken}"
+            raise AssertionError(story) from broken
+
+    def tell(self, event: Event) -> None:
+        """Take an event in, audit it, and every so often prove the state sound."""
+        self.told += 1
+        self.last = event
+        decision = decide(self.state, event, Instant(float(self.now)))
+        self.state = decision.state
+        self.account.take(event, float(self.now), self.tamper(event, decision.actions))
+        if self.told % CHECK_EVERY == 0:
+            self.prove()
+        if isinstance(event, WokeUp):
+            deadline = next_deadline(self.state)
+            assert deadline is None or deadline > self.now, f"woken for nothing: {deadline}"
+
+    def prove(self) -> None:
+        check(self.state)
+        book = self.account.book
+        assert set(self.state.turns) == set(book.flying)
+        assert set(self.state.held) == set(book.waiting)
+        assert set(self.state.runs) == set(book.lives)
+        expiry, deadline = book.first_expiry(), next_deadline(self.state)
+        assert expiry is None or (deadline is not None and deadline <= expiry), f"{deadline} is later than {expiry}"
+
+    def step(self) -> None:
+        """Let one thing happen, most often one that a healthy pool would see."""
+        roll = self.dice.random()
+        if roll < 0.55:
+            self.live()
+        elif roll < 0.70:
+            self.tell(self.probe())
+        elif roll < 0.92:
+            self.tell(self.nonsense())
+        elif roll < 0.97:
+            self.pass_time()
+        elif roll < 0.9995:
+            self.tell(self.upheaval())
+        else:
+            self.forget_everything()
+
+    def live(self) -> None:
+        """A turn arrives, goes on or ends."""
+        book, dice = self.account.book, self.dice
+        open_turns = len(book.flying) + len(book.waiting)
+        if open_turns < OPEN_MAX and dice.random() < 0.5:
+            self.tell(self.offer(self.mint(), dice.choice(PEERS)))
+        elif book.flying:
+            turn = dice.choice(list(book.flying))
+            ends: list[Event] = [
+                TurnStarted(turn=turn),
+                FirstTokenSeen(turn=turn),
+                TurnFinished(turn=turn, tool_calls=(CALL,)),
+                TurnFinished(turn=turn, tool_calls=(CALL,)),
+                TurnFinished(turn=turn),
+                TurnFailed(turn=turn, cause="broke"),
+            ]
+            self.tell(dice.choice(ends))
+
+    def mint(self) -> TurnId:
+        self.minted += 1
+        return TurnId(f"t{self.minted}")
+
+    def any_turn(self) -> TurnId:
+        """A turn that is open, long over, or was never heard of."""
+        return TurnId(f"t{max(0, self.minted - self.dice.randrange(-5, 150))}")
+
+    def any_run(self) -> RunId:
+        return RunId(f"r{self.dice.randrange(RUNS)}")
+
+    def offer(self, turn: TurnId, peer: PeerId) -> TurnArrived:
+        dice = self.dice
+        kind = ReplicaKind.SINGLE_PASS if dice.random() < 0.05 else ReplicaKind.GENERATIVE
+        return TurnArrived(
+            turn=turn,
+            peer=peer,
+            run=self.any_run(),
+            model=ModelName("nope") if dice.random() < 0.02 else dice.choice(MODELS),
+            kind=kind,
+            service_class=dice.choice(tuple(ServiceClass)),
+            caller=dice.choice(CALLERS),
+            principal=dice.choice(PRINCIPALS),
+            age_s=float(dice.choice((0, 0, 0, 7, -3))),
+        )
+
+    def probe(self) -> ReplicaProbed:
+        """A look at a replica, which may be unknown, or lie."""
+        dice = self.dice
+        name = dice.choice((*REPLICAS, ReplicaId("nobody")))
+        load = Load(running=dice.randrange(6), waiting=dice.randrange(4)) if dice.random() < 0.95 else None
+        return ReplicaProbed(replica=name, healthy=dice.random() < 0.93, load=load)
+
+    def nonsense(self) -> Event:
+        """Something late, said twice or about nobody."""
+        turn = self.any_turn()
+        known: Sequence[Event] = (
+            TurnStarted(turn=turn),
+            FirstTokenSeen(turn=turn),
+            TurnFinished(turn=turn),
+            TurnFinished(turn=turn, tool_calls=(CALL,)),
+            TurnFailed(turn=turn, cause="late"),
+            TurnAbandoned(turn=turn),
+            TurnsRenewed(turns=tuple(self.any_turn() for _ in range(8))),
+            WokeUp(),
+            self.offer(turn, self.dice.choice(PEERS)),
+        )
+        return self.dice.choice(known)
+
+    def pass_time(self) -> None:
+        self.now += self.dice.choice((1, 1, 5, 30, 119, 120, 299))
+        if self.dice.random() < 0.8:
+            book = self.account.book
+            self.tell(TurnsRenewed(turns=(*book.flying, *book.waiting)))
+        if self.dice.random() < 0.7:
+            self.tell(WokeUp())
+
+    def upheaval(self) -> Event:
+        """Replicas come and go, runs are ended, dataplanes leave and return."""
+        dice = self.dice
+        known: Sequence[Event] = (
+            ReplicaRemoved(replica=dice.choice(REPLICAS)),
+            ReplicaAdded(spec=self.spec(dice.choice(REPLICAS))),
+            ReplicaAdded(spec=self.spec(dice.choice(REPLICAS))),
+            RunEnded(run=self.any_run()),
+            RunEnded(run=self.any_run()),
+            PeerLost(peer=dice.choice(PEERS)),
+            self.claims(dice.choice(PEERS)),
+        )
+        return dice.choice(known)
+
+    def spec(self, name: ReplicaId) -> ReplicaSpec:
+        """A declaration; now and then another one than before under the same name."""
+        if name == "s":
+            return ReplicaSpec(
+                replica=name, endpoint=Endpoint(url="http://s.invalid"), models=MODELS, kind=ReplicaKind.SINGLE_PASS
+            )
+        models = self.dice.choice((MODELS, MODELS, MODELS[:1]))
+        return ReplicaSpec(replica=name, endpoint=Endpoint(url=f"http://{name}.invalid"), models=models)
+
+    def claims(self, peer: PeerId) -> PeerResynced:
+        """What a dataplane says that it knows: some of the truth, and some that nobody else has heard of."""
+        book, dice = self.account.book, self.dice
+        own = [turn for turn, flight in book.flying.items() if flight.offer.peer == peer and dice.random() < 0.8]
+        turns = [*own, *(self.any_turn() for _ in range(dice.randrange(4)))]
+        runs = dict.fromkeys(self.any_run() for _ in range(dice.randrange(6)))
+        return PeerResynced(
+            peer=peer,
+            turns=tuple(self.claimed_turn(turn) for turn in dict.fromkeys(turns)),
+            runs=tuple(self.claimed_run(run) for run in runs),
+        )
+
+    def claimed_turn(self, turn: TurnId) -> OpenTurn:
+        dice = self.dice
+        return OpenTurn(
+            turn=turn,
+            run=self.any_run(),
+            replica=dice.choice((*REPLICAS, ReplicaId("stranger"))),
+            model=dice.choice(MODELS),
+            kind=ReplicaKind.GENERATIVE,
+            service_class=dice.choice(tuple(ServiceClass)),
+            caller=dice.choice(CALLERS),
+            principal=dice.choice(PRINCIPALS),
+        )
+
+    def claimed_run(self, run: RunId) -> KnownRun:
+        dice = self.dice
+        return KnownRun(
+            run=run,
+            phase=dice.choice((RunPhase.PAUSED, RunPhase.IDLE)),
+            replica=dice.choice((*REPLICAS, ReplicaId("stranger"))),
+            service_class=dice.choice(tuple(ServiceClass)),
+            caller=dice.choice(CALLERS),
+            principal=dice.choice(PRINCIPALS),
+            age_s=float(dice.choice((0, 10, 400, -5))),
+        )
+
+    def forget_everything(self) -> None:
+        """The scheduler is killed and starts again: dataplanes tell what they know and offer what was held."""
+        before = self.account.book
+        flying = {turn: flight.replica for turn, flight in before.flying.items()}
+        self.begin()
+        for peer in PEERS:
+            self.tell(
+                PeerResynced(
+                    peer=peer,
+                    turns=tuple(
+                        OpenTurn(
+                            turn=turn,
+                            run=flight.offer.run,
+                            replica=flight.replica,
+                            model=flight.offer.model,
+                            kind=flight.offer.kind,
+                            service_class=flight.offer.service_class,
+                            caller=flight.offer.caller,
+                            principal=flight.offer.principal,
+                        )
+                        for turn, flight in before.flying.items()
+                        if flight.offer.peer == peer
+                    ),
+                    runs=tuple(
+                        KnownRun(
+                            run=run,
+                            phase=RunPhase.PAUSED if life.paused else RunPhase.IDLE,
+                            replica=life.home,
+                            service_class=life.service_class,
+                            caller=life.caller,
+                            principal=life.principal,
+                            age_s=self.now - life.rested_at,
+                        )
+                        for run, life in before.lives.items()
+                        if life.home is not None and not life.flying
+                    ),
+                )
+            )
+        after = {turn: flight.replica for turn, flight in self.account.book.flying.items()}
+        assert after == flying, "a restart lost a turn in flight, or found one"
+        for waiting in before.waiting.values():
+            self.tell(waiting.offer)
+
+    def settle(self) -> None:
+        """Every replica is well and serves everything; every turn is answered: then nothing may be left open."""
+        book = self.account.book
+        for name in REPLICAS[:3]:
+            spec = ReplicaSpec(replica=name, endpoint=Endpoint(url="http://last.invalid"), models=MODELS)
+            self.tell(ReplicaAdded(spec=spec))
+            self.tell(ReplicaProbed(replica=name, healthy=True))
+        self.tell(ReplicaAdded(spec=self.spec(REPLICAS[-1])))
+        self.tell(ReplicaProbed(replica=REPLICAS[-1], healthy=True))
+        for name in REPLICAS:
+            self.tell(ReplicaProbed(replica=name, healthy=True))
+        assert not self.state.held, "somebody waits although every replica has room"
+        for turn in list(book.flying):
+            self.tell(TurnFinished(turn=turn))
+        self.prove()
+        assert not self.state.turns
+        assert all(replica.in_flight == 0 for replica in self.state.replicas.values())
+        self.now += int(LIMITS.run_idle_expiry_s) + 10
+        self.tell(WokeUp())
+        assert not self.state.runs, "a run that nobody uses is never forgotten"
+        self.prove()

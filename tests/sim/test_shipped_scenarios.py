@@ -1,0 +1,42 @@
+"""What the shipped scenarios show, as directions: figures are the model's own, and none is asserted."""
+
+import statistics
+
+import msgspec
+import pytest
+
+from luftpause.testkit.sim.arms import ARMS
+from luftpause.testkit.sim.figures import Figures
+from luftpause.testkit.sim.scenario import load_scenario, shipped
+from luftpause.testkit.sim.simulate import simulate
+
+SEEDS = (1, 2, 3)
+
+
+def figures(name: str, arm: str, seed: int, minutes: float) -> Figures:
+    scenario = msgspec.structs.replace(load_scenario(name), minutes=minutes)
+    return simulate(scenario, arm, seed).figures
+
+
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("name", shipped())
+def test_no_shipped_scenario_breaks_a_rule(name: str, arm: str) -> None:
+    scenario = msgspec.structs.replace(load_scenario(name), minutes=1.0)
+    assert simulate(scenario, arm, 7, checked=True).figures.batch_runs_per_min > 0
+
+
+def test_in_a_flood_admission_helps_the_interactive_runs_and_costs_the_batch_ones_little() -> None:
+    pairs = [(figures("w1", "turn-admission", seed, 4.0), figures("w1", "router", seed, 4.0)) for seed in SEEDS]
+    faster = [ours.interactive_runs_per_min / theirs.interactive_runs_per_min for ours, theirs in pairs]
+    batch = [ours.batch_runs_per_min / theirs.batch_runs_per_min for ours, theirs in pairs]
+    assert statistics.median(faster) > 1.05
+    assert statistics.median(batch) > 0.9
+
+
+def test_at_light_load_the_arms_that_keep_a_run_where_it_is_tie() -> None:
+    pairs = [
+        (figures("w6-light", "turn-admission", seed, 2.0), figures("w6-light", "router", seed, 2.0)) for seed in SEEDS
+    ]
+    ours = statistics.fmean(pair[0].batch_runs_per_min for pair in pairs)
+    theirs = statistics.fmean(pair[1].batch_runs_per_min for pair in pairs)
+    assert ours == pytest.approx(theirs, rel=0.02)

@@ -1,0 +1,157 @@
+"""The account of the scheduler: it accepts what the rules say and finds each way of breaking them."""
+
+import pytest
+
+from core.scheduling.builders import arrived, failed, finished, known_run, open_turn, probed, spec
+from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
+from luftpause.core.model.refusals import Refusal, RefusalReason
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.events import Event, PeerLost, PeerResynced, ReplicaAdded, RunEnded, TurnsRenewed, WokeUp
+from luftpause.core.scheduling.reasons import PlacedBecause, WaitingForRoom
+from luftpause.core.scheduling.state import Limits
+from luftpause.testkit.sim.account import Account
+
+
+def place(turn: str, replica: str, held_s: float = 0.0) -> PlaceTurn:
+    return PlaceTurn(
+        turn=TurnId(turn),
+        run=RunId("r"),
+        replica=ReplicaId(replica),
+        why=PlacedBecause.LEAST_LOADED,
+        held_s=held_s,
+    )
+
+
+def hold(turn: str) -> HoldTurn:
+    return HoldTurn(turn=TurnId(turn), why=WaitingForRoom(replica=ReplicaId("a"), in_flight=1, capacity=1))
+
+
+def refuse(turn: str, reason: RefusalReason) -> RefuseTurn:
+    return RefuseTurn(turn=TurnId(turn), why=Refusal(reason=reason, message=""))
+
+
+def forget(run: str) -> ForgetRun:
+    return ForgetRun(run=RunId(run), why="")
+
+
+class Told:
+    """An account with two healthy replicas; `a` takes one turn, `b` any number unless told otherwise."""
+
+    def __init__(self, *replicas: str) -> None:
+        self.account = Account(Limits())
+        self.now = 0.0
+        for name in replicas or ("a", "b"):
+            self.tell(ReplicaAdded(spec=spec(name)))
+            self.tell(probed(name))
+
+    def tell(self, event: Event, *actions: Action) -> None:
+        self.account.take(event, self.now, actions)
+
+    def breaks(self, expected: str, event: Event, *actions: Action) -> None:
+        with pytest.raises(AssertionError, match=expected):
+            self.tell(event, *actions)
+
+
+def test_a_turn_needs_exactly_one_answer() -> None:
+    Told().breaks("one offer, one answer", arrived("t"))
+    Told().breaks("served twice", arrived("t"), place("t", "a"), place("t", "a"))
+    Told().breaks("served twice, or never offered", arrived("t"), place("u", "a"))
+    Told().breaks("cannot be served and led to", arrived("t", model="nope"), place("t", "a"))
+    Told().breaks("was refused", arrived("t"), refuse("t", RefusalReason.UNKNOWN_MODEL))
+
+
+def test_an_open_turn_is_answered_as_before() -> None:
+    told = Told("a")
+    told.tell(probed("a", 1, 1))
+    told.tell(arrived("t"), place("t", "a"))
+    told.tell(arrived("u"), hold("u"))
+    told.tell(arrived("t"), place("t", "a"))
+    told.tell(arrived("u"), hold("u"))
+    told.breaks("runs on a, not on b", arrived("t"), place("t", "b"))
+    told.breaks("waits and was placed", arrived("u"), place("u", "a"))
+    told.breaks("runs and was told to wait", arrived("t"), hold("t"))
+
+
+def test_nobody_is_held_beside_room_and_nobody_is_placed_without() -> None:
+    Told().breaks("t waits although a has room", arrived("t"), hold("t"))
+    told = Told("a")
+    told.tell(probed("a", 1, 1))
+    told.tell(arrived("t"), place("t", "a"))
+    told.breaks("no room on a", arrived("u"), place("u", "a"))
+
+
+def test_batch_leaves_the_room_that_interactive_runs_will_need() -> None:
+    told = Told("a")
+    told.tell(probed("a", 1, 1))
+    told.tell(arrived("t", "r"), place("t", "a"))
+    told.tell(finished("t", tools=1))
+    told.breaks("no room on a", arrived("u", batch=True), place("u", "a"))
+
+
+def test_a_pinned_run_stays_while_its_replica_lives() -> None:
+    told = Told()
+    told.tell(arrived("t", "r"), place("t", "a"))
+    told.tell(finished("t", tools=1))
+    told.breaks("went to b; it may go to \\['a'\\]", arrived("u", "r"), place("u", "b"))
+    told = Told()
+    told.tell(arrived("t", "r"), place("t", "a"))
+    told.tell(finished("t", tools=1))
+    told.tell(probed("a", healthy=False))
+    told.tell(probed("a"))
+    told.tell(arrived("u", "r"), place("u", "b"))
+
+
+def test_the_fair_order_is_kept() -> None:
+    told = Told("a")
+    told.tell(probed("a", 1, 1))
+    told.tell(arrived("t"), place("t", "a"))
+    told.tell(arrived("u", batch=True), hold("u"))
+    told.tell(arrived("v"), hold("v"))
+    told.breaks("u went to a ahead of v", failed("t"), place("u", "a"))
+
+
+def test_a_wait_is_told_as_long_as_it_was() -> None:
+    told = Told("a")
+    told.tell(probed("a", 1, 1))
+    told.tell(arrived("t"), place("t", "a"))
+    told.tell(arrived("u"), hold("u"))
+    told.now = 5.0
+    told.breaks("u waited 5.0, not 4.0", failed("t"), place("u", "a", held_s=4.0))
+
+
+def test_runs_and_turns_are_forgotten_when_it_is_time_and_not_before() -> None:
+    told = Told("a")
+    told.tell(arrived("t", "r"), place("t", "a"))
+    told.now = 599.0
+    told.tell(WokeUp())
+    told.tell(TurnsRenewed(turns=(TurnId("t"),)))
+    told.now = 1198.0
+    told.breaks("r was forgotten too early", WokeUp(), forget("r"))
+    told.now = 1199.0
+    told.tell(WokeUp())
+    assert not told.account.book.flying
+    told.now = 2999.0
+    told.breaks("never forgotten", WokeUp())
+
+
+def test_what_a_held_turn_is_owed_when_its_run_ends_or_its_time_is_over() -> None:
+    told = Told("a")
+    told.tell(probed("a", 0, 1))
+    told.tell(arrived("t", "r"), hold("t"))
+    told.breaks("never refused", RunEnded(run=RunId("r")), forget("r"))
+    told = Told("a")
+    told.tell(probed("a", 0, 1))
+    told.tell(arrived("t", "r"), hold("t"))
+    told.now = 600.0
+    told.tell(WokeUp(), refuse("t", RefusalReason.EXPIRED))
+
+
+def test_a_lost_dataplane_frees_its_turns_and_one_that_returns_tells_them_again() -> None:
+    told = Told("a")
+    told.tell(probed("a", 1, 1))
+    told.tell(arrived("t", peer="p"), place("t", "a"))
+    told.tell(arrived("u", peer="q"), hold("u"))
+    told.tell(PeerLost(peer=PeerId("p")), place("u", "a"))
+    told.tell(PeerResynced(peer=PeerId("p"), turns=(open_turn("t", "r", "a"),), runs=(known_run("s", "a"),)))
+    assert set(told.account.book.flying) == {"t", "u"}
+    told.tell(arrived("v", "s"), hold("v"))

@@ -1,0 +1,126 @@
+"""The arms, on a pool that only notes what they do."""
+
+import pytest
+
+from luftpause.testkit.sim.admission import TurnAdmission
+from luftpause.testkit.sim.arms import ARMS, make_arm
+from luftpause.testkit.sim.clients import SimRun, SimTurn
+from luftpause.testkit.sim.forwarding import Direct, Router
+from luftpause.testkit.sim.scenario import RouterFigures
+from testkit.sim.worlds import crowd, group
+
+
+class NotedPool:
+    """Notes what was sent where. `down`: replicas that do not live."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.down: set[int] = set()
+        self.sent: list[tuple[str, int]] = []
+        self.wakes: list[float] = []
+
+    def is_up(self, replica: int) -> bool:
+        return replica not in self.down
+
+    def send(self, turn: SimTurn, replica: int) -> None:
+        turn.replica = turn.run.home = replica
+        self.sent.append((turn.turn_id, replica))
+
+    def refuse(self, turn: SimTurn) -> None:
+        raise AssertionError(turn.turn_id)
+
+    def wake_at(self, at: float) -> None:
+        self.wakes.append(at)
+
+    @property
+    def where(self) -> list[int]:
+        return [replica for _, replica in self.sent]
+
+
+def turn(key: int, run: SimRun | None = None) -> SimTurn:
+    return SimTurn(run or SimRun(group(), 1, key, 0.0), key, 1, 0.0)
+
+
+def test_direct_goes_round_whatever_happens() -> None:
+    pool = NotedPool()
+    arm = Direct(pool, 3)
+    for key in range(5):
+        arm.offered(turn(key))
+    assert pool.where == [0, 1, 2, 0, 1]
+
+
+def test_a_router_keeps_a_run_where_it_was_and_puts_new_ones_where_least_is() -> None:
+    pool = NotedPool()
+    arm = Router(pool, 2, RouterFigures())
+    first = turn(1)
+    for each in (first, turn(2), turn(3)):
+        arm.offered(each)
+    assert pool.where == [0, 1, 0]
+    arm.finished(first)
+    arm.offered(turn(4, first.run))
+    assert pool.where[-1] == 0
+    arm.offered(turn(5))
+    assert pool.where[-1] == 1
+
+
+def test_a_router_leaves_a_home_that_is_down_or_far_too_busy() -> None:
+    pool = NotedPool()
+    arm = Router(pool, 2, RouterFigures(balance_abs=1, balance_rel=1.0))
+    run = SimRun(group(), 1, 0, 0.0)
+    run.home = 0
+    for key in range(4):
+        arm.offered(turn(key, SimRun(group(), 1, key, 0.0)))
+    arm.offered(turn(5, run))
+    assert pool.where == [0, 1, 0, 1, 0]
+    for number in (4, 5):
+        busy = SimRun(group(), 1, number, 0.0)
+        busy.home = 0
+        arm.offered(turn(number, busy))
+    assert pool.where[-2:] == [0, 1]
+    pool.down = {0}
+    run.home = 0
+    arm.offered(turn(9, run))
+    assert pool.where[-1] == 1
+
+
+def test_turn_admission_caps_what_queues_and_holds_the_rest() -> None:
+    pool = NotedPool()
+    arm = TurnAdmission(pool, crowd(replicas=1), checked=True)
+    arm.probed(0, (1, 1))
+    one, two = turn(1), turn(2)
+    arm.offered(one)
+    arm.offered(two)
+    assert pool.sent == [("sim.1", 0)]
+    arm.first_token(one)
+    arm.finished(one)
+    assert pool.sent == [("sim.1", 0), ("sim.2", 0)]
+    arm.failed(two, "429")
+    for run in (one.run, two.run):
+        arm.run_ended(run)
+    arm.at_rest()
+    assert pool.wakes == [600.0]
+
+
+def test_turn_admission_takes_a_replica_that_is_down_for_unhealthy() -> None:
+    pool = NotedPool()
+    arm = TurnAdmission(pool, crowd(replicas=2), checked=True)
+    arm.probed(0, None)
+    arm.probed(1, (0, 0))
+    for key in range(3):
+        arm.offered(turn(key))
+    arm.renewed()
+    pool.now = 600.0
+    arm.woke_up()
+    assert pool.where == [1, 1, 1]
+    with pytest.raises(AssertionError, match="never ended"):
+        arm.at_rest()
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_every_arm_can_be_made_by_its_name(name: str) -> None:
+    make_arm(name, NotedPool(), crowd(), checked=False).at_rest()
+
+
+def test_there_is_no_other_arm() -> None:
+    with pytest.raises(ValueError, match="no arm 'best'; there are direct, router, turn-admission"):
+        make_arm("best", NotedPool(), crowd(), checked=False)

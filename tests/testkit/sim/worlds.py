@@ -1,0 +1,53 @@
+"""Small scenarios for tests."""
+
+from typing import Literal
+
+from luftpause.testkit.sim.scenario import AgentGroup, EngineFigures, Faults, Outage, Scenario, ToolTimes
+
+
+def group(
+    name: str = "batch",
+    service_class: Literal["interactive", "batch"] = "batch",
+    *,
+    count: int = 4,
+    runs_per_min: float = 0.0,
+    tool_s: float = 0.5,
+    callers: int = 1,
+    system_tokens: int = 0,
+) -> AgentGroup:
+    """Return agents with small prompts."""
+    return AgentGroup(
+        name=name,
+        service_class=service_class,
+        count=0 if runs_per_min else count,
+        runs_per_min=runs_per_min,
+        callers=callers,
+        system_tokens=system_tokens,
+        context_tokens=(300, 500),
+        tool_calls=(1, 3),
+        call_tokens=(10, 40),
+        result_tokens=(20, 80),
+        reply_tokens=(20, 60),
+        reply_tokens_max=64,
+        tools=(ToolTimes(median_s=tool_s, sigma=0.5),),
+    )
+
+
+def crowd(
+    *groups: AgentGroup,
+    replicas: int = 2,
+    faults: Faults | None = None,
+    outages: tuple[Outage, ...] = (),
+    kv_tokens: int = 3000,
+) -> Scenario:
+    """Return agents on engines that are too small for them; one minute is counted after ten seconds."""
+    return Scenario(
+        name="crowd",
+        replicas=replicas,
+        warmup_s=10.0,
+        minutes=1.0,
+        engine=EngineFigures(kv_tokens=kv_tokens),
+        agents=groups or (group(count=16), group("people", "interactive", count=2)),
+        faults=faults or Faults(),
+        outages=outages,
+    )
