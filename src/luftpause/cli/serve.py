@@ -1,6 +1,7 @@
 """Runs a service until a signal asks it to stop. Which service it is, and how it drains, is decided by the caller."""
 
 import asyncio
+import gc
 import importlib
 import os
 import signal
@@ -9,6 +10,9 @@ from collections.abc import Awaitable, Callable
 import click
 
 from luftpause.cli.failures import FAILED, failure_of
+
+GC_THRESHOLDS = (10_000, 20, 50)
+"""Fewer full collections: the cores' large maps hold no cycles, and one over 100,000 runs takes 400 ms."""
 
 Main = Callable[[asyncio.Event], Awaitable[None]]
 
@@ -24,6 +28,7 @@ def run_service(main: Main) -> int:
     printed in one line; any other is raised.
     """
     _open_standard_streams()
+    gc.set_threshold(*GC_THRESHOLDS)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             was_aborted = runner.run(_supervise(main))
