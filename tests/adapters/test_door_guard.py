@@ -23,7 +23,11 @@ def knock(guard: DoorGuard, path: str = "/v1/models", kind: str = "http", **head
 
     given = {"host": "localhost"} | {name.replace("_", "-"): value for name, value in headers.items()}
     raw = [(name.encode(), value.encode()) for name, value in given.items() if value != "absent"]
-    run_bounded(guard({"type": kind, "path": path, "headers": raw}, receive, send))
+
+    async def main() -> None:
+        await guard({"type": kind, "path": path, "headers": raw}, receive, send)
+
+    run_bounded(main())
     return sent
 
 

@@ -9,14 +9,15 @@ import pytest
 from adapters.engine_http.scripted_engine import eventually, run_bounded
 from adapters.raw_client import connected, fetch, request
 from luftpause.adapters import http_server
-from luftpause.adapters.http_protocol import HEAD_BYTES_MAX, DoorProtocol
+from luftpause.adapters.http_protocol import DoorProtocol
+from luftpause.adapters.http_reader import HEAD_BYTES_MAX
 from luftpause.adapters.http_server import (
     AddressInUseError,
     ApplicationFailedError,
     CannotListenError,
     HttpServer,
 )
-from luftpause.ports.asgi import CUT_EXTENSION, Application, Message, Receive, Scope, Send
+from luftpause.ports.asgi import LINE_EXTENSION, Application, Message, Receive, Scope, Send
 
 START: Message = {"type": "http.response.start", "status": 200, "headers": []}
 
@@ -52,7 +53,7 @@ async def serving(
 
 def doors(server: HttpServer) -> list[DoorProtocol]:
     assert server._state is not None
-    return [door for door in server._state.connections if isinstance(door, DoorProtocol)]
+    return list(server._state.connections)
 
 
 def test_port_0_picks_a_port_and_the_url_tells_it() -> None:
@@ -268,6 +269,24 @@ def test_a_client_that_does_not_finish_its_head_is_dropped(partial: bytes) -> No
     run_bounded(main())
 
 
+def test_an_idle_connection_is_closed_and_one_that_is_answered_is_not() -> None:
+    async def main() -> None:
+        release = asyncio.Event()
+        server = HttpServer(holding(release), host="127.0.0.1", port=0, keep_alive_s=0.02)
+        await server.start()
+        async with connected(server.url) as client, connected(server.url) as busy:
+            busy.send(request(b"GET", b"/"))
+            await busy.head()
+            release.set()
+            client.send(request(b"GET", b"/"))
+            assert (await client.reply()).body == b"firstlast"
+            assert await client.ended()
+            assert await busy.chunk() == b"first"
+        await server.close(grace_s=0.0)
+
+    run_bounded(main())
+
+
 def test_a_slow_answer_is_not_a_slow_head(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         release = asyncio.Event()
@@ -277,13 +296,13 @@ def test_a_slow_answer_is_not_a_slow_head(monkeypatch: pytest.MonkeyPatch) -> No
             assert await client.chunk() == b"first"
             sweeps = 0
 
-            def count(now: float) -> None:
+            def count(door: DoorProtocol, now: float) -> None:
                 nonlocal sweeps
                 sweeps += 1
-                DoorProtocol.expire(door, now)
+                expire(door, now)
 
-            door = doors(server)[0]
-            monkeypatch.setattr(door, "expire", count)
+            expire = DoorProtocol.expire
+            monkeypatch.setattr(DoorProtocol, "expire", count)
             await eventually(lambda: sweeps > 8)
             release.set()
             assert await client.chunk() == b"last"
@@ -342,7 +361,7 @@ def test_an_application_can_cut_its_answer() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send(START)
         await send({"type": "http.response.body", "body": b"half", "more_body": True})
-        scope["extensions"][CUT_EXTENSION]["cut"]()
+        scope["extensions"][LINE_EXTENSION]["line"].cut()
 
     async def main() -> None:
         async with serving(app) as server:

@@ -66,13 +66,13 @@ def test_a_public_address_without_a_token_is_refused(tmp_path: Path) -> None:
 
 def test_a_token_is_asked_for_at_every_door(tmp_path: Path) -> None:
     config = write(tmp_path, FREE_PORTS, launched_engines(instances=1), tools(0.1))
-    with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": "open sesame"}) as up:
+    with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": "open-sesame"}) as up:
         for service, path in (("dataplane", "/v1/models"), ("runtime", "/status"), ("scheduler", "/status")):
             with pytest.raises(urllib.error.HTTPError) as refused:
                 urllib.request.urlopen(up.url(service) + path, timeout=10)
             assert refused.value.code == 401
             refused.value.close()
-            asked = urllib.request.Request(up.url(service) + path, headers={"authorization": "Bearer open sesame"})
+            asked = urllib.request.Request(up.url(service) + path, headers={"authorization": "Bearer open-sesame"})
             with urllib.request.urlopen(asked, timeout=10) as response:
                 assert response.status == 200
             with urllib.request.urlopen(up.url(service) + "/health", timeout=10) as response:

@@ -1,8 +1,8 @@
 """Serves one ASGI application on one address inside a running event loop.
 
-It installs no signal handlers, writes no access log and never exits the process. uvicorn's httptools protocol has no
-limits for slow or large request heads, so `http_protocol` adds them; time to send a body is the application's
-affair. Which event loop runs (uvloop or asyncio) is the caller's choice.
+It installs no signal handlers, writes no access log and never exits the process. uvicorn runs the application's
+lifespan; connections are `http_protocol`'s. Time to send a body is the application's affair. Which event loop runs
+(uvloop or asyncio) is the caller's choice.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from luftpause.ports.engines import Header
 HEAD_TIMEOUT_S: Final = 20.0
 """Seconds a client may take to send a request's head; idle connections live `keep_alive_s`."""
 
-KEEP_ALIVE_S: Final = 75
+KEEP_ALIVE_S: Final = 75.0
 BACKLOG: Final = 2048
 ABORT_S: Final = 2.0
 """Seconds applications get to end after their connections were aborted, before they are cancelled."""
@@ -68,24 +68,21 @@ class HttpServer:
         host: str,
         port: int,
         lifespan: bool = False,
-        keep_alive_s: int = KEEP_ALIVE_S,
+        keep_alive_s: float = KEEP_ALIVE_S,
         refusal_headers: RefusalHeaders = no_headers,
     ) -> None:
         self.host = host
         self.port = port
         self.head_timeout_s = HEAD_TIMEOUT_S
+        self.keep_alive_s = keep_alive_s
+        self._app = app
         self._config = Config(
             cast("ASGIApplication", app),
-            http=DoorProtocol,
             ws="none",
             lifespan="on" if lifespan else "off",
             interface="asgi3",
             log_config=None,
-            access_log=False,
             proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=keep_alive_s,
         )
         self._refusal_headers = refusal_headers
         self._state: DoorState | None = None
@@ -116,11 +113,15 @@ class HttpServer:
         if lifespan.should_exit:
             listener.close()
             raise ApplicationFailedError(f"the application behind {self.url} did not start, see its log")
-        state = self._state = DoorState(head_timeout_s=self.head_timeout_s, refusal_headers=self._refusal_headers)
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: DoorProtocol(config, state, lifespan.state), sock=listener, backlog=BACKLOG
+        state = self._state = DoorState(
+            self._app,
+            app_state=lifespan.state,
+            head_timeout_s=self.head_timeout_s,
+            keep_alive_s=self.keep_alive_s,
+            refusal_headers=self._refusal_headers,
         )
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: DoorProtocol(state, loop), sock=listener, backlog=BACKLOG)
         self._sweep()
 
     async def close(self, grace_s: float = 5.0) -> None:
@@ -135,7 +136,7 @@ class HttpServer:
         await _drained(state, grace_s)
         if state.connections:
             _LOGGER.warning("open_requests_aborted", extra={"url": self.url, "connections": len(state.connections)})
-            for connection in _doors(state):
+            for connection in list(state.connections):
                 connection.transport.abort()
             await _drained(state, ABORT_S)
         await _end_tasks(state)
@@ -149,13 +150,9 @@ class HttpServer:
         """Close connections whose client sends its head too slowly, or never."""
         loop = asyncio.get_running_loop()
         if self._state is not None:
-            for connection in _doors(self._state):
+            for connection in list(self._state.connections):
                 connection.expire(loop.time())
-        self._sweeper = loop.call_later(self.head_timeout_s / 4, self._sweep)
-
-
-def _doors(state: DoorState) -> list[DoorProtocol]:
-    return [connection for connection in state.connections if isinstance(connection, DoorProtocol)]
+        self._sweeper = loop.call_later(min(self.head_timeout_s, self.keep_alive_s) / 4, self._sweep)
 
 
 async def _drained(state: DoorState, limit_s: float) -> None:

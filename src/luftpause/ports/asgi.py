@@ -1,10 +1,11 @@
-"""The ASGI interface between a door's server and its application, as types.
+"""The ASGI interface between a door's server and its application, as types, and what our server offers beyond it.
 
 ASGI's scopes and messages are open dictionaries by its specification, hence the `Any`.
 """
 
+from asyncio import Task
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -12,8 +13,43 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-CUT_EXTENSION: Final = "luftpause.http"
-"""Key in `scope["extensions"]` of a dictionary whose `"cut"` is a call without arguments: it ends an answer as broken.
+LINE_EXTENSION: Final = "luftpause.http"
+"""Key in `scope["extensions"]` of a dictionary whose `"line"` is the request's `Line`. Other servers lack it."""
 
-What was sent goes out, then the connection closes without the final chunk. Servers other than ours lack it.
-"""
+
+Leave: TypeAlias = Callable[[Task[None]], None]
+"""Is told that the client left, and the task of the application that answers it."""
+
+
+class ClientLeftError(Exception):
+    """The client left before its request was whole: nobody is there to be answered."""
+
+
+class BodyTooLongError(Exception):
+    """The request's body exceeds what its application takes."""
+
+
+class Line(Protocol):
+    """The line to the client of one request. It saves its application messages and a task that waits for them."""
+
+    @property
+    def body_is_here(self) -> bool:
+        """Whether the request has arrived whole: `body` will not wait."""
+        ...
+
+    async def body(self, limit: int) -> bytes:
+        """Return the whole body. Ask once, and instead of `receive`.
+
+        Raises:
+            BodyTooLongError: it is longer than `limit` bytes. No more of it is read before the answer.
+            ClientLeftError: the client left.
+        """
+        ...
+
+    def on_leave(self, notice: Leave | None) -> None:
+        """Set what is called, once, should the client leave before its answer is whole; None: nothing."""
+        ...
+
+    def cut(self) -> None:
+        """End the answer as broken: what was sent goes out, then the connection closes without the final chunk."""
+        ...

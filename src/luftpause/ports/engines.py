@@ -1,8 +1,9 @@
 """How a turn reaches an engine, and how its answer comes back as it is produced."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from luftpause.core.model.replicas import Endpoint
 
@@ -18,8 +19,7 @@ class EngineBrokeError(Exception):
     """An answer was begun and ended early or was no valid HTTP."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineRequest:
+class EngineRequest(Struct, frozen=True, kw_only=True):
     """One HTTP request to an engine. The adapter adds host, content-length and the endpoint's own key."""
 
     method: bytes
@@ -39,6 +39,11 @@ class Exchange(Protocol):
     @property
     def headers(self) -> Sequence[Header]:
         """The answer's headers, in order."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Whether every byte is known to have been read, so that the last ones can be sent on together with the end."""
         ...
 
     async def read(self) -> bytes:

@@ -18,7 +18,12 @@ class Wire(asyncio.Transport):
 
 
 def opened(pool: Pool) -> tuple[Connection, Wire]:
-    connection = Connection(on_release=lambda connection, reusable: None, on_lost=pool.forget)
+    connection = Connection(
+        loop=asyncio.get_running_loop(),
+        buffer=memoryview(bytearray(1)),
+        on_release=lambda connection, reusable: None,
+        on_lost=pool.forget,
+    )
     wire = Wire()
     connection.connection_made(wire)
     return connection, wire

@@ -64,6 +64,7 @@ def test_odd_messages_are_the_engines_to_judge(messages: bytes) -> None:
         (b'{"model": null}', r"at `\$.model`"),
         (b'{"model": "m", "stream": "yes"}', r"at `\$.stream`"),
         (b'{"model": "m", "model": "n"}', "more than once"),
+        (rb'{"model": "m", "mo\u0064el": "n"}', "more than once"),
         (b'{"model": "' + b"m" * (MODEL_CHARS_MAX + 1) + b'"}', "longer than"),
         (b'{"model": "m", "x": {"model": 1}, "y": [}', "not valid JSON"),
     ],
@@ -88,3 +89,54 @@ def test_a_nested_or_quoted_model_is_no_repeat(body: bytes) -> None:
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     with contextlib.suppress(BadRequestError):
         assert peek(body, with_tool_calls=True).model
+
+
+@pytest.mark.parametrize("with_tool_calls", [False, True])
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"model":"m","messages":[{"role":"user","content":"cut \ud83d"}]}',
+        rb'{"model":"m","messages":[],"x\ude00":1}',
+        b'{"model":"m","messages":[{"content":"\xff"}],"tools":[{"model":1}]}',
+        b'{"model":"m","messages":[],"seed":' + b"1" * 5000 + b',"tools":[{"model":1}]}',
+        b'{"model":"m","metadata":{"model":"other","model":"another"}}',
+        b'{"model":"m","messages":[{"content":"a: b, \\"model\\": c"}],"user":"x:y"}',
+    ],
+)
+def test_odd_but_sound_bodies_pass(body: bytes, with_tool_calls: bool) -> None:
+    assert peek(body, with_tool_calls=with_tool_calls).model == "m"
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        (b'{"model":"m","stream":false,"stream":true}', "stream"),
+        (b'{"model":"m","messages":[],"messages":[{"content":"' + b"x" * 500 + b'"}]}', "messages"),
+        (
+            b'{"model":"m","messages":[{"content":"'
+            + b"x" * 500
+            + b'"}],"messages":[{"content":"'
+            + b"x" * 500
+            + b'"}]}',
+            "messages",
+        ),
+        (rb'{"model":"m","\u006dodel":"other"}', "model"),
+        (rb'{"model":"m","temperature":0,"temperature":0,"x":"\ud83d"}', "temperature"),
+    ],
+)
+def test_a_repeated_top_level_key_is_refused_by_name(body: bytes, named: str) -> None:
+    with pytest.raises(BadRequestError, match=f'"{named}" more than once'):
+        peek(body, with_tool_calls=False)
+
+
+def test_what_cannot_be_written_as_utf8_is_no_model_and_no_tool_call() -> None:
+    with pytest.raises(BadRequestError, match="surrogate"):
+        peek(rb'{"model":"\ud83d"}', with_tool_calls=False)
+    body = rb'{"model":"m","messages":[{"tool_call_id":"\ud83d"},{"tool_call_id":"fine"}]}'
+    assert peek(body, with_tool_calls=True).tool_calls == ("fine",)
+
+
+def test_one_odd_message_does_not_hide_the_ids_of_the_others() -> None:
+    messages = b'[{"tool_calls":[null,{"id":"a"},{"id":3}]},7,{"tool_call_id":9},{"tool_call_id":"b"}]'
+    body = b'{"model":"m","messages":' + messages + b"}"
+    assert peek(body, with_tool_calls=True).tool_calls == ("a", "b")

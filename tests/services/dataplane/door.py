@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from adapters.engine_http.scripted_engine import ScriptedEngine, eventually
 from adapters.raw_client import Reply, fetch, request
 from luftpause.adapters.engine_http.engines import HttpEngines
-from luftpause.adapters.http_protocol import DoorProtocol
 from luftpause.adapters.http_server import HttpServer
 from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.refusals import Refusal, RefusalReason
@@ -105,7 +104,7 @@ class Door:
     def client_keeps_us_waiting(self) -> bool:
         """Whether some client does not read what it was sent."""
         assert self.server._state is not None
-        return any(isinstance(each, DoorProtocol) and each.flow.write_paused for each in self.server._state.connections)
+        return any(each.writable is not None for each in self.server._state.connections)
 
     async def chat(self, *headers: bytes, body: bytes = BODY) -> Reply:
         """Send a chat on a connection of its own and return the whole answer."""

@@ -1,8 +1,8 @@
 from adapters.engine_http.scripted_engine import run_bounded
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.model.ids import RunId
-from luftpause.ports.asgi import CUT_EXTENSION, Message
-from luftpause.services.dataplane.answers import cut, send_body, send_failure, send_nothing
+from luftpause.ports.asgi import Message
+from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
 from luftpause.services.dataplane.headers import RUN_HEADER
 
 
@@ -29,14 +29,3 @@ def test_every_answer_carries_the_run_and_its_own_length() -> None:
             assert headers[b"content-length"] == b"%d" % len(body["body"])
             assert headers[b"content-type"] == b"application/json"
     assert (b"allow", b"GET") in starts[1]["headers"]
-
-
-def test_an_answer_is_cut_where_the_server_offers_it() -> None:
-    calls = []
-
-    cut({})
-    cut({"extensions": {}})
-    cut({"extensions": {CUT_EXTENSION: {}}})
-    cut({"extensions": {CUT_EXTENSION: {"cut": lambda: calls.append("cut")}}})
-
-    assert calls == ["cut"]

@@ -157,7 +157,7 @@ def test_a_connection_header_cannot_take_away_what_frames_an_answer() -> None:
     headers = [(b"connection", b"close, content-length"), (b"content-length", b"2"), (b"x", b"1")]
 
     assert (b"content-length", b"2") in for_client(headers, RunId("r"))
-    assert for_engine(headers) == [(b"x", b"1")]
+    assert for_engine(headers, dict(headers)) == [(b"x", b"1")]
 
 
 def test_models_are_listed() -> None:

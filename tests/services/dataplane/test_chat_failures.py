@@ -373,7 +373,7 @@ def test_shutting_down_aborts_what_is_open_and_ends_its_turn() -> None:
             await arrived.wait()
             assert door.scheduler.kinds == ["TurnStarted"]
             for task in asyncio.all_tasks():  # what the server does to applications that outlive the grace
-                if task.get_name().startswith("Task-") and "run_asgi" in repr(task.get_coro()):
+                if "HttpCall._run" in repr(task.get_coro()):
                     task.cancel()
             await eventually(lambda: door.scheduler.kinds == ["TurnStarted", "TurnFailed"])
             await engine.visits[0].closed.wait()

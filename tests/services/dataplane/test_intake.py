@@ -1,51 +1,62 @@
-from collections.abc import Iterator
+import asyncio
 
 import pytest
 
 from adapters.engine_http.scripted_engine import run_bounded
 from luftpause.core.dialects.failures import FailureCode
-from luftpause.ports.asgi import Message, Receive
-from luftpause.services.dataplane.intake import ClientLeftError, IntakeError, check_media_type, read_body
+from luftpause.ports.asgi import BodyTooLongError, ClientLeftError, Leave
+from luftpause.services.dataplane.intake import IntakeError, check_media_type, read_body
 from luftpause.services.dataplane.settings import DataplaneSettings
 
 SMALL = DataplaneSettings(max_body_bytes=10)
 
 
-def receiving(*messages: Message) -> Receive:
-    coming: Iterator[Message] = iter(messages)
+class LyingLine:
+    """A line whose body never ends, or is what the test says."""
 
-    async def receive() -> Message:
-        return next(coming)
+    def __init__(self, body: bytes | Exception | None = None) -> None:
+        self.body_is_here = body is not None
+        self._body = body
 
-    return receive
+    async def body(self, limit: int) -> bytes:
+        if self._body is None:
+            await asyncio.Event().wait()
+            raise AssertionError("nothing ends this wait but its cancellation")
+        if isinstance(self._body, Exception):
+            raise self._body
+        return self._body
+
+    def on_leave(self, notice: Leave | None) -> None:
+        raise AssertionError("the intake needs no notice")
+
+    def cut(self) -> None:
+        raise AssertionError("the intake answers nothing")
 
 
-def piece(body: bytes, *, more: bool = True) -> Message:
-    return {"type": "http.request", "body": body, "more_body": more}
-
-
-def test_pieces_are_joined_up_to_the_limit() -> None:
-    receive = receiving(piece(b"12345"), piece(b""), piece(b"67890", more=False))
-
-    assert run_bounded(read_body({}, receive, SMALL)) == b"1234567890"
+def test_a_body_that_is_here_is_returned() -> None:
+    assert run_bounded(read_body({b"content-length": b"10"}, LyingLine(b"1234567890"), SMALL)) == b"1234567890"
 
 
 @pytest.mark.parametrize(
-    ("headers", "messages"),
-    [({b"content-length": b"11"}, []), ({}, [piece(b"12345678901", more=False)]), ({}, [piece(b"123456")] * 2)],
+    ("headers", "line"), [({b"content-length": b"11"}, LyingLine()), ({}, LyingLine(BodyTooLongError()))]
 )
-def test_a_body_past_the_limit_is_refused_without_reading_on(
-    headers: dict[bytes, bytes], messages: list[Message]
-) -> None:
+def test_a_body_past_the_limit_is_refused_without_reading_on(headers: dict[bytes, bytes], line: LyingLine) -> None:
     with pytest.raises(IntakeError) as refused:
-        run_bounded(read_body(headers, receiving(*messages), SMALL))
+        run_bounded(read_body(headers, line, SMALL))
 
     assert refused.value.failure.code is FailureCode.BODY_TOO_LARGE
 
 
+def test_a_body_that_takes_too_long_is_refused() -> None:
+    with pytest.raises(IntakeError) as refused:
+        run_bounded(read_body({}, LyingLine(), DataplaneSettings(body_timeout_s=0.01)))
+
+    assert refused.value.failure.code is FailureCode.BODY_TIMEOUT
+
+
 def test_a_client_that_left_has_no_body() -> None:
     with pytest.raises(ClientLeftError):
-        run_bounded(read_body({}, receiving(piece(b"1"), {"type": "http.disconnect"}), SMALL))
+        run_bounded(read_body({}, LyingLine(ClientLeftError()), SMALL))
 
 
 def test_the_media_type_that_came_is_named() -> None:

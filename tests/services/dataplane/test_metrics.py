@@ -5,11 +5,11 @@ from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 def test_each_dataplane_counts_for_itself() -> None:
     one, other = DataplaneMetrics(lambda: 3), DataplaneMetrics(lambda: 0)
 
-    one.answered("200", ServiceClass.BATCH)
-    one.answered("200", ServiceClass.BATCH)
-    one.answered(GONE, None)
-    one.held(ServiceClass.BATCH, 0.2)
-    one.first_byte(ServiceClass.BATCH, 0.3)
+    one.of(ServiceClass.BATCH).answered("200")
+    one.of(ServiceClass.BATCH).answered("200")
+    one.of(None).answered(GONE)
+    one.of(ServiceClass.BATCH).held.add(0.2)
+    one.of(ServiceClass.BATCH).first_byte.add(0.3)
 
     text = one.render().decode()
     assert 'luftpause_dataplane_requests_total{class="batch",status="200"} 2.0' in text

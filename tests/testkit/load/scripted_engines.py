@@ -15,6 +15,7 @@ class ScriptedExchange:
     pieces: list[bytes | Exception]
     headers: Sequence[Header] = ()
     closed: int = 0
+    over: bool = False
 
     async def read(self) -> bytes:
         piece = self.pieces.pop(0) if self.pieces else b""

@@ -9,24 +9,52 @@ from luftpause.adapters.engine_http.exchange import HttpExchange
 SMALL_BODY_BYTES: Final = 16 * 1024
 """Bodies up to here are joined with their header: one write, one packet train."""
 
-SLICE_BYTES: Final = 64 * 1024
+AT_ONCE_BYTES: Final = 256 * 1024
 """Larger bodies are written in slices, each after the one before has left us."""
 
+SLICE_BYTES: Final = 64 * 1024
 
-class Connection(asyncio.Protocol):
+READ_BYTES: Final = 64 * 1024
+"""Bytes that are taken from a socket at a time."""
+
+
+class Connection(asyncio.BufferedProtocol):
     """A connection that is idle or carries one exchange.
+
+    Args:
+        loop: the event loop.
+        buffer: where a socket is read into. Nothing stays there, so all connections of a loop may share it.
+        on_release: called with each connection that has ended an exchange, and whether it can carry another one.
+        on_lost: called with each connection that is gone.
 
     Attributes:
         idle_since: loop time at which it was last given back, seconds.
     """
 
-    __slots__ = ("_drained", "_exchange", "_on_lost", "_on_release", "_written", "idle_since", "transport")
+    __slots__ = (
+        "_buffer",
+        "_drained",
+        "_exchange",
+        "_loop",
+        "_on_lost",
+        "_on_release",
+        "_written",
+        "idle_since",
+        "transport",
+    )
 
     def __init__(
-        self, *, on_release: Callable[["Connection", bool], None], on_lost: Callable[["Connection"], None]
+        self,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        buffer: memoryview,
+        on_release: Callable[["Connection", bool], None],
+        on_lost: Callable[["Connection"], None],
     ) -> None:
         self.transport: asyncio.Transport | None = None
         self.idle_since = 0.0
+        self._loop = loop
+        self._buffer = buffer
         self._exchange: HttpExchange | None = None
         self._drained: asyncio.Future[None] | None = None
         self._written = True
@@ -45,9 +73,12 @@ class Connection(asyncio.Protocol):
             EngineUnreachableError: the connection closed before any byte of an answer.
             EngineBrokeError: what arrived was no answer.
         """
-        exchange = self._exchange = HttpExchange(self, method=method)
+        exchange = self._exchange = HttpExchange(self, method=method, loop=self._loop)
         try:
-            await self._write(exchange, head, body)
+            if len(body) <= AT_ONCE_BYTES:
+                self._write_at_once(head, body)
+            else:
+                await self._write(exchange, head, body)
             await exchange.head()
         except BaseException:
             exchange.close()
@@ -59,12 +90,19 @@ class Connection(asyncio.Protocol):
         if self.transport is not None:
             self.transport.abort()
 
-    async def _write(self, exchange: HttpExchange, head: bytes, body: bytes) -> None:
+    def _write_at_once(self, head: bytes, body: bytes) -> None:
         transport = self.transport
         if transport is None:
             return  # lost already: the exchange says so
         if len(body) <= SMALL_BODY_BYTES:
             transport.write(head + body)
+        else:
+            transport.write(head)
+            transport.write(body)
+
+    async def _write(self, exchange: HttpExchange, head: bytes, body: bytes) -> None:
+        transport = self.transport
+        if transport is None:
             return
         self._written = False
         transport.write(head)
@@ -83,11 +121,6 @@ class Connection(asyncio.Protocol):
         self._exchange = None
         self._on_release(self, reusable and self._written)
 
-    def answer_begun(self) -> None:
-        """The header is here: a request that is still being written need not be."""
-        if not self._written:
-            self.resume_writing()
-
     def pause_reading(self) -> None:
         """Let the engine wait."""
         if self.transport is not None:
@@ -102,12 +135,16 @@ class Connection(asyncio.Protocol):
         """Event loop callback."""
         self.transport = cast("asyncio.Transport", transport)
 
-    def data_received(self, data: bytes) -> None:
-        """Event loop callback. Bytes that nobody asked for make the connection unfit."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Event loop callback: return where to read into."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Event loop callback: bytes were read. Those that nobody asked for make the connection unfit."""
         if self._exchange is None:
             self.abort()
         else:
-            self._exchange.feed(data)
+            self._exchange.feed(self._buffer[:nbytes])
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Event loop callback."""
@@ -120,10 +157,10 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Event loop callback: the socket takes no more for now."""
         if self._drained is None:
-            self._drained = asyncio.get_running_loop().create_future()
+            self._drained = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """Event loop callback: the socket takes more."""
+        """Event loop callback: the socket takes more. Also called when nothing more need be written."""
         drained, self._drained = self._drained, None
         if drained is not None and not drained.done():
             drained.set_result(None)

@@ -11,7 +11,7 @@ import ssl
 from functools import partial
 from typing import Final
 
-from luftpause.adapters.engine_http.connection import Connection
+from luftpause.adapters.engine_http.connection import READ_BYTES, Connection
 from luftpause.adapters.engine_http.exchange import HttpExchange
 from luftpause.adapters.engine_http.origin import Origin, parse_origin
 from luftpause.adapters.engine_http.pool import Pool
@@ -45,6 +45,7 @@ class HttpEngines:
         self._idle_s = idle_s
         self._tls = tls
         self._pools: dict[PoolKey, Pool] = {}
+        self._buffer = memoryview(bytearray(READ_BYTES))
         self._closed = False
 
     async def send(self, endpoint: Endpoint, request: EngineRequest) -> HttpExchange:
@@ -82,9 +83,12 @@ class HttpEngines:
         try:
             async with asyncio.timeout(self._connect_timeout_s):
                 tls = await self._tls_context() if origin.tls else None
-                _, connection = await asyncio.get_running_loop().create_connection(
+                loop = asyncio.get_running_loop()
+                _, connection = await loop.create_connection(
                     partial(
                         Connection,
+                        loop=loop,
+                        buffer=self._buffer,
                         on_release=partial(self._release, origin.key),
                         on_lost=partial(self._lost, origin.key),
                     ),
@@ -140,7 +144,7 @@ def _head(origin: Origin, endpoint: Endpoint, request: EngineRequest) -> bytes:
         expected += 1
     lines.append(b"accept-encoding: identity\r\n\r\n")
     head = b"".join(lines)
-    if head.count(b"\n") != expected or head.count(b"\r") != expected or b"\0" in head:
+    if len(head) - len(head.translate(None, b"\r\n\0")) != 2 * expected:
         raise EngineUnreachableError("not sent: a header of the request holds a line break or NUL")
     return head
 

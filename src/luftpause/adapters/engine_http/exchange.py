@@ -12,8 +12,8 @@ import httptools
 
 from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Header
 
-BODY_BYTES_HELD: Final = 64 * 1024
-"""Unread bytes of body past which the socket is paused."""
+BODY_BYTES_HELD: Final = 48 * 1024
+"""Unread bytes of body past which the socket is paused: less than one full read."""
 
 QUIET_BYTES_MAX: Final = 64 * 1024
 """Bytes an engine may send without a byte of body among them: an answer's header is shorter."""
@@ -30,8 +30,8 @@ class Wire(Protocol):
         """Read again."""
         ...
 
-    def answer_begun(self) -> None:
-        """The header is here: a request that is still being written need not be."""
+    def resume_writing(self) -> None:
+        """The header is here: who still writes the request need not wait."""
         ...
 
     def release(self, *, reusable: bool) -> None:
@@ -46,6 +46,7 @@ class HttpExchange:
         "_bodiless",
         "_complete",
         "_error",
+        "_loop",
         "_more",
         "_parser",
         "_paused",
@@ -59,11 +60,12 @@ class HttpExchange:
         "status",
     )
 
-    def __init__(self, wire: Wire, *, method: bytes) -> None:
+    def __init__(self, wire: Wire, *, method: bytes, loop: asyncio.AbstractEventLoop) -> None:
         self.status = 0
         self.headers: list[Header] = []
         self.bytes_seen = False
         self._wire: Wire | None = wire
+        self._loop = loop
         self._bodiless = method == b"HEAD"
         self._more: asyncio.Future[None] | None = None
         self._pieces: list[bytes] = []
@@ -84,6 +86,11 @@ class HttpExchange:
             if self._error is not None:
                 raise self._error
             await self._arrival()
+
+    @property
+    def over(self) -> bool:
+        """See Exchange."""
+        return self._complete and not self._pieces
 
     async def read(self) -> bytes:
         """Return the next bytes as the engine sent them, b"" at the end.
@@ -113,7 +120,7 @@ class HttpExchange:
             wire.release(reusable=self._complete and self._reusable)
             self._error = self._error or EngineBrokeError("the exchange was closed")
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | memoryview) -> None:
         """Take in what the socket received."""
         parser = self._parser
         if parser is None:
@@ -172,7 +179,7 @@ class HttpExchange:
         if self._bodiless:
             self._complete, self._reusable = True, False
         if self._wire is not None:
-            self._wire.answer_begun()
+            self._wire.resume_writing()
 
     def on_body(self, data: bytes) -> None:
         """Parser callback: a piece of the body."""
@@ -205,7 +212,7 @@ class HttpExchange:
 
     def _arrival(self) -> asyncio.Future[None]:
         """Return what the next bytes, or the lack of more, will end."""
-        self._more = more = asyncio.get_running_loop().create_future()
+        self._more = more = self._loop.create_future()
         return more
 
     def _wake(self) -> None:

@@ -18,6 +18,7 @@ class Pool:
 
     def __init__(self, *, idle_s: float) -> None:
         self._idle_s = idle_s
+        self._loop = asyncio.get_running_loop()
         self._idle: list[Connection] = []
         self._reaper: asyncio.TimerHandle | None = None
 
@@ -29,7 +30,7 @@ class Pool:
         idle = self._idle
         while idle:
             connection = idle.pop()
-            if connection.usable and asyncio.get_running_loop().time() - connection.idle_since < self._idle_s:
+            if connection.usable and self._loop.time() - connection.idle_since < self._idle_s:
                 return connection
             connection.abort()
         return None
@@ -39,11 +40,10 @@ class Pool:
         if not connection.usable or len(self._idle) >= KEPT_MAX:
             connection.abort()
             return
-        loop = asyncio.get_running_loop()
-        connection.idle_since = loop.time()
+        connection.idle_since = self._loop.time()
         self._idle.append(connection)
         if self._reaper is None:
-            self._reaper = loop.call_later(self._idle_s, self._reap)
+            self._reaper = self._loop.call_later(self._idle_s, self._reap)
 
     def forget(self, connection: Connection) -> None:
         """Drop a connection that was lost while it waited, if it did."""
@@ -60,12 +60,11 @@ class Pool:
         self._idle.clear()
 
     def _reap(self) -> None:
-        loop = asyncio.get_running_loop()
-        expired = loop.time() - self._idle_s
+        expired = self._loop.time() - self._idle_s
         stale = [connection for connection in self._idle if connection.idle_since <= expired]
         self._idle = self._idle[len(stale) :]  # the oldest stand first
         for connection in stale:
             connection.abort()
         self._reaper = None
         if self._idle:
-            self._reaper = loop.call_at(self._idle[0].idle_since + self._idle_s, self._reap)
+            self._reaper = self._loop.call_at(self._idle[0].idle_since + self._idle_s, self._reap)

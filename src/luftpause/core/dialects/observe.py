@@ -6,7 +6,6 @@ quotes would be escaped, so text that a model writes cannot be mistaken for one.
 reported: judging the engine's answer is the client's affair.
 """
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
@@ -25,8 +24,7 @@ TOOL_CALLS_MAX: Final = 256
 ERROR_CHARS_MAX: Final = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class Observed(Struct, frozen=True, kw_only=True):
     """What an answer said.
 
     Attributes:
@@ -85,13 +83,12 @@ class StreamObserver:
         if not rest:
             return self._findings.observed()
         findings = self._findings.copy()
-        for event in _telling_events(rest):
-            findings.take(data_of(event))
+        for document in _telling_documents(rest):
+            findings.take(document)
         return findings.observed()
 
     def _take_block(self, block: bytes) -> None:
-        for event in _telling_events(block):
-            document = data_of(event)
+        for document in _telling_documents(block):
             if document == _DONE:
                 self.done = True
             else:
@@ -226,10 +223,10 @@ class _Findings:
                 self._tool_calls[ToolCallId(call.id)] = None
 
 
-def _telling_events(block: bytes) -> list[bytes]:
-    """Return the events that hold a marker, in order. Only what is near a hit is looked at twice."""
+def _telling_documents(block: bytes) -> list[bytes]:
+    """Return the data of the events that hold a marker, in order. Only what is near a hit is looked at twice."""
     if b"\r" in block:
-        return [event for event in split_events(block) if any(marker in event for marker in _MARKERS)]
+        return [data_of(event) for event in split_events(block) if any(marker in event for marker in _MARKERS)]
     hits: dict[int, int] = {}
     for marker in _MARKERS:
         at = block.find(marker)
@@ -239,8 +236,17 @@ def _telling_events(block: bytes) -> list[bytes]:
             end = end if end >= 0 else len(block)
             hits[before + 2 if before >= 0 else 0] = end
             at = block.find(marker, end)
-    events = [block[start : hits[start]].strip(b"\n") for start in sorted(hits)]
-    return [event for event in events if len(event) <= EVENT_BYTES_MAX]
+    documents: list[bytes] = []
+    for start in sorted(hits):
+        event = block[start : hits[start]]
+        if event.startswith(b"data: ") and b"\n" not in event:  # nearly every event
+            document = event[6:]
+        else:
+            event = event.strip(b"\n")
+            document = data_of(event)
+        if len(event) <= EVENT_BYTES_MAX:
+            documents.append(document)
+    return documents
 
 
 def _usage(raw: Raw) -> Usage | None:

@@ -4,7 +4,7 @@ from typing import Final
 
 from luftpause.core.dialects.failures import Failure, openai_error
 from luftpause.core.model.ids import RunId
-from luftpause.ports.asgi import CUT_EXTENSION, Scope, Send
+from luftpause.ports.asgi import Send
 from luftpause.ports.engines import Header
 from luftpause.services.dataplane.headers import RUN_HEADER
 
@@ -26,13 +26,6 @@ async def send_nothing(send: Send, run: RunId) -> None:
     """Send 204."""
     await send({"type": "http.response.start", "status": 204, "headers": [(RUN_HEADER, run.encode("ascii"))]})
     await send({"type": "http.response.body", "body": b""})
-
-
-def cut(scope: Scope) -> None:
-    """End an answer that has begun as broken, where the server offers it."""
-    extension = scope.get("extensions", {}).get(CUT_EXTENSION)
-    if extension:
-        extension["cut"]()
 
 
 async def _send(send: Send, status: int, body: bytes, headers: list[Header]) -> None:

@@ -1,4 +1,4 @@
-"""The LLM door as a plain ASGI application.
+"""The LLM door as an ASGI application; chats need the `Line` that our own server offers.
 
 It routes, answers the small routes itself and gives chats to `chat`. It knows the scheduler and the engines only by
 their ports, and nothing of sockets, tokens or hosts: its server and `DoorGuard` do.
@@ -14,16 +14,16 @@ import msgspec
 
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PeerId, RunId
-from luftpause.ports.asgi import Receive, Scope, Send
+from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send
 from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
-from luftpause.services.dataplane.answers import cut, send_body, send_failure, send_nothing
+from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
 from luftpause.services.dataplane.chat import serve_chat
 from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, run_to_echo
 from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.settings import DataplaneSettings
-from luftpause.services.dataplane.turn_course import AsgiCall, Surroundings
+from luftpause.services.dataplane.turn_course import ClientCall, Surroundings
 
 CHAT: Final = "/v1/chat/completions"
 RUNS: Final = "/v1/runs/"
@@ -98,7 +98,7 @@ class Dataplane:
         headers = dict(scope["headers"])
         try:
             if scope["path"] == CHAT and scope["method"] == "POST":
-                call = AsgiCall(scope=scope, receive=receive, send=send)
+                call = ClientCall(line=_line(scope), headers=scope["headers"], send=send)
                 await serve_chat(self._around, self._settings, call, headers)
             else:
                 await self._route(scope, headers, send)
@@ -112,7 +112,7 @@ class Dataplane:
         try:
             await send_failure(send, run_to_echo(headers), failure)
         except RuntimeError:  # by ASGI's rules: an answer begins once
-            cut(scope)
+            _line(scope).cut()
 
     async def _route(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
         """Answer everything but chats."""
@@ -169,6 +169,12 @@ class Dataplane:
             await send_nothing(send, run)
         else:
             await send_failure(send, run, failure)
+
+
+def _line(scope: Scope) -> Line:
+    """Return what our own server offers beyond ASGI."""
+    line: Line = scope["extensions"][LINE_EXTENSION]["line"]
+    return line
 
 
 async def _refuse_route(send: Send, run: RunId, path: str, method: str, allowed: bytes) -> None:

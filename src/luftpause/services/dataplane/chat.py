@@ -8,41 +8,53 @@ from luftpause.core.dialects.openai_chat import BadRequestError, Peek, peek
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, TurnOffer
+from luftpause.ports.asgi import ClientLeftError
 from luftpause.ports.engines import EngineRequest
 from luftpause.services.dataplane.answers import send_failure
 from luftpause.services.dataplane.headers import BadHeaderError, Standing, for_engine, run_to_echo, standing_of
-from luftpause.services.dataplane.intake import ClientLeftError, IntakeError, check_media_type, read_body
+from luftpause.services.dataplane.intake import IntakeError, check_media_type, read_body
 from luftpause.services.dataplane.metrics import GONE
 from luftpause.services.dataplane.settings import DataplaneSettings
-from luftpause.services.dataplane.turn_course import AsgiCall, Surroundings, TurnCourse
+from luftpause.services.dataplane.turn_course import ClientCall, Surroundings, TurnCourse
 
 PATH = b"/v1/chat/completions"
 
 
 async def serve_chat(
-    around: Surroundings, settings: DataplaneSettings, call: AsgiCall, headers: dict[bytes, bytes]
+    around: Surroundings, settings: DataplaneSettings, call: ClientCall, headers: dict[bytes, bytes]
 ) -> None:
     """Serve one request."""
     try:
-        standing = standing_of(headers)
-        check_media_type(headers)
-        body = await read_body(headers, call.receive, settings)
-        found = peek(body, with_tool_calls=standing.run is None)
+        course = await _take_in(around, settings, call, headers)
     except ClientLeftError:
-        around.metrics.answered(GONE, None)
+        around.metrics.of(None).answered(GONE)
         return
     except IntakeError as error:
         failure = error.failure
     except (BadHeaderError, BadRequestError) as error:
         failure = Failure(code=FailureCode.BAD_REQUEST, message=str(error))
     else:
-        request = EngineRequest(method=b"POST", path=PATH, headers=for_engine(call.scope["headers"]), body=body)
-        offer = _offer(around, standing, found, len(body))
-        run = standing.run or run_to_echo(headers)
-        await TurnCourse(around, call, run=run, offer=offer, request=request).take()
+        await course.take()
         return
-    around.metrics.answered(str(failure.status), None)
+    around.metrics.of(None).answered(str(failure.status))
     await send_failure(call.send, run_to_echo(headers), failure)
+
+
+async def _take_in(
+    around: Surroundings, settings: DataplaneSettings, call: ClientCall, headers: dict[bytes, bytes]
+) -> TurnCourse:
+    """Return the course of the turn that a request asks for; the course alone holds the body then."""
+    standing = standing_of(headers)
+    check_media_type(headers)
+    body = await read_body(headers, call.line, settings)
+    found = peek(body, with_tool_calls=standing.run is None)
+    return TurnCourse(
+        around,
+        call,
+        run=standing.run,
+        offer=_offer(around, standing, found, len(body)),
+        request=EngineRequest(method=b"POST", path=PATH, headers=for_engine(call.headers, headers), body=body),
+    )
 
 
 def _offer(around: Surroundings, standing: Standing, found: Peek, prompt_bytes: int) -> TurnOffer:

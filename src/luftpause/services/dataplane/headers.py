@@ -3,11 +3,11 @@
 Nothing here knows a turn. Hop-by-hop headers end at each side; credentials and our own headers never go upstream.
 """
 
-import re
 import secrets
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
+
+import msgspec
 
 from luftpause.core.model.ids import ANONYMOUS_CALLER, CALLER_BYTES_MAX, CallerId, RunId
 from luftpause.core.model.turns import ServiceClass
@@ -20,7 +20,6 @@ PARENT_HEADER: Final = b"x-luftpause-parent"
 
 _CLASSES: Final = {b"interactive": ServiceClass.INTERACTIVE, b"batch": ServiceClass.BATCH}
 RUN_ID_MAX: Final = 128
-_RUN_ID: Final = re.compile(rb"[ -~]{1,%d}" % RUN_ID_MAX)
 _HOP_BY_HOP: Final = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 )
@@ -39,12 +38,26 @@ _NOT_DOWNSTREAM: Final = _HOP_BY_HOP | {b"proxy-authenticate", RUN_HEADER}
 _CONNECTION_PLAIN: Final = (b"keep-alive", b"close")
 
 
+class _GoesUpstream(dict[bytes, bool]):
+    """Whether a header goes to an engine, by its name; what was asked before is remembered, within bounds."""
+
+    def __missing__(self, name: bytes) -> bool:
+        goes = name not in _NOT_UPSTREAM and not name.startswith(_NOT_UPSTREAM_PREFIXES)
+        if len(self) < _NAMES_REMEMBERED_MAX and len(name) <= _NAME_REMEMBERED_MAX:
+            self[name] = goes
+        return goes
+
+
+_NAMES_REMEMBERED_MAX: Final = 1024
+_NAME_REMEMBERED_MAX: Final = 64
+_GOES_UPSTREAM: Final = _GoesUpstream()
+
+
 class BadHeaderError(Exception):
     """A header of ours holds what it must not. The message is for the client."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What a request's own headers say about its turn. `run` and `parent` are None when they do not say."""
 
     run: RunId | None
@@ -72,16 +85,19 @@ def standing_of(headers: dict[bytes, bytes]) -> Standing:
 
 
 def is_run_id(text: str) -> bool:
-    """Return whether a text may be a run's id."""
-    return text.isascii() and _RUN_ID.fullmatch(text.encode("ascii")) is not None
+    """Return whether a text may be a run's id: 1 to 128 printable ASCII characters."""
+    return 0 < len(text) <= RUN_ID_MAX and text.isascii() and text.isprintable()
+
+
+def fresh_run() -> RunId:
+    """Return the id of a run that nobody has named, for an answer given before the scheduler was asked."""
+    return RunId("run_" + secrets.token_urlsafe(16))
 
 
 def run_to_echo(headers: dict[bytes, bytes]) -> RunId:
     """Return the run id for an answer given before the scheduler was asked: the client's if valid, else a new one."""
-    value = headers.get(RUN_HEADER, b"")
-    if _RUN_ID.fullmatch(value):
-        return RunId(value.decode("ascii"))
-    return RunId("run_" + secrets.token_urlsafe(16))
+    named = headers.get(RUN_HEADER, b"").decode("latin-1")
+    return RunId(named) if is_run_id(named) else fresh_run()
 
 
 def refusal_headers(headers: Iterable[Header]) -> Sequence[Header]:
@@ -89,17 +105,13 @@ def refusal_headers(headers: Iterable[Header]) -> Sequence[Header]:
     return ((RUN_HEADER, run_to_echo(dict(headers)).encode("ascii")),)
 
 
-def for_engine(headers: Iterable[Header]) -> list[Header]:
-    """Return the client's headers that go on to the engine."""
-    kept: list[Header] = []
-    for header in headers:
-        name = header[0]
-        if name not in _NOT_UPSTREAM:
-            if not name.startswith(_NOT_UPSTREAM_PREFIXES):
-                kept.append(header)
-        elif name == b"connection" and header[1].lower() not in _CONNECTION_PLAIN:
-            return for_engine(_without_named(headers, header[1]))
-    return kept
+def for_engine(headers: Sequence[Header], names: Container[bytes]) -> list[Header]:
+    """Return the client's headers that go on to the engine. `names`: the names of all of them."""
+    if b"connection" in names:
+        for name, value in headers:
+            if name == b"connection" and value.lower() not in _CONNECTION_PLAIN:
+                headers = _without_named(headers, value)
+    return [header for header in headers if _GOES_UPSTREAM[header[0]]]
 
 
 def for_client(headers: Iterable[Header], run: RunId) -> list[Header]:
@@ -123,9 +135,10 @@ def _run_id(headers: dict[bytes, bytes], name: bytes) -> RunId | None:
     value = headers.get(name)
     if value is None:
         return None
-    if not _RUN_ID.fullmatch(value):
-        raise BadHeaderError(f"{name.decode()} must be 1 to 128 printable ASCII characters")
-    return RunId(value.decode("ascii"))
+    named = value.decode("latin-1")
+    if not is_run_id(named):
+        raise BadHeaderError(f"{name.decode()} must be 1 to {RUN_ID_MAX} printable ASCII characters")
+    return RunId(named)
 
 
 def _caller(value: bytes) -> CallerId:

@@ -3,7 +3,7 @@
 import asyncio
 
 from luftpause.core.dialects.failures import Failure, FailureCode
-from luftpause.ports.asgi import Receive
+from luftpause.ports.asgi import BodyTooLongError, Line
 from luftpause.services.dataplane.settings import DataplaneSettings
 
 
@@ -13,10 +13,6 @@ class IntakeError(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
-
-
-class ClientLeftError(Exception):
-    """The client left before its request was whole: nobody is there to be answered."""
 
 
 def check_media_type(headers: dict[bytes, bytes]) -> None:
@@ -37,7 +33,7 @@ def check_media_type(headers: dict[bytes, bytes]) -> None:
     )
 
 
-async def read_body(headers: dict[bytes, bytes], receive: Receive, settings: DataplaneSettings) -> bytes:
+async def read_body(headers: dict[bytes, bytes], line: Line, settings: DataplaneSettings) -> bytes:
     """Return the whole body.
 
     Raises:
@@ -49,27 +45,15 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, settings: Dat
     if announced is not None and int(announced) > limit:
         raise IntakeError(_too_large(limit))
     try:
+        if line.body_is_here:
+            return await line.body(limit)
         async with asyncio.timeout(settings.body_timeout_s):
-            return await _pieces(receive, limit)
+            return await line.body(limit)
+    except BodyTooLongError as error:
+        raise IntakeError(_too_large(limit)) from error
     except TimeoutError as error:
         message = f"the request body did not arrive within {settings.body_timeout_s:g} s"
         raise IntakeError(Failure(code=FailureCode.BODY_TIMEOUT, message=message)) from error
-
-
-async def _pieces(receive: Receive, limit: int) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientLeftError
-        piece: bytes = message.get("body", b"")
-        size += len(piece)
-        if size > limit:
-            raise IntakeError(_too_large(limit))
-        pieces.append(piece)
-        if not message.get("more_body", False):
-            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _too_large(limit: int) -> Failure:

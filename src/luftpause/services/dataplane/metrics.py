@@ -1,11 +1,14 @@
-"""What the dataplane counts, in Prometheus' words, in a registry of its own."""
+"""What the dataplane counts: plain numbers on the way of a turn, Prometheus' words when somebody asks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from luftpause.core.model.turns import ServiceClass
+from luftpause.telemetry.tallies import Tally
 
 GONE: Final = "gone"
 """The status counted for a client that left before its answer began."""
@@ -14,55 +17,73 @@ _FIRST_BYTE_BUCKETS_S: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 _HELD_BUCKETS_S: Final = (0.001, 0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
 
 
-class DataplaneMetrics:
-    """Counters and histograms of one dataplane."""
+class Counts:
+    """What is counted of one class of turns.
+
+    Attributes:
+        statuses: how many chat requests were answered, by status.
+        held: seconds that turns waited for their place.
+        first_byte: seconds that turns waited for their engine's first byte.
+    """
+
+    __slots__ = ("first_byte", "held", "statuses")
+
+    def __init__(self) -> None:
+        self.statuses: dict[str, int] = {}
+        self.held = Tally(_HELD_BUCKETS_S)
+        self.first_byte = Tally(_FIRST_BYTE_BUCKETS_S)
+
+    def answered(self, status: str) -> None:
+        """Count a chat request."""
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+
+
+class DataplaneMetrics(Collector):
+    """Counts and distributions of one dataplane.
+
+    Args:
+        open_turns: returns how many turns are open.
+    """
 
     content_type: Final = b"text/plain; version=0.0.4; charset=utf-8"
 
     def __init__(self, open_turns: Callable[[], int]) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "luftpause_dataplane_requests",
-            "Chat requests answered, by status and class",
-            ("status", "class"),
-            registry=self._registry,
-        )
-        first_byte = Histogram(
-            "luftpause_dataplane_first_byte_seconds",
-            "From the request being whole to the engine's first byte of a 200",
-            ("class",),
-            buckets=_FIRST_BYTE_BUCKETS_S,
-            registry=self._registry,
-        )
-        held = Histogram(
-            "luftpause_dataplane_held_seconds",
-            "From the request being whole to its placement",
-            ("class",),
-            buckets=_HELD_BUCKETS_S,
-            registry=self._registry,
-        )
-        self._first_byte = {kind: first_byte.labels(kind.value) for kind in ServiceClass}
-        self._held = {kind: held.labels(kind.value) for kind in ServiceClass}
-        self._answered: dict[tuple[str, ServiceClass | None], Counter] = {}
-        gauge = Gauge("luftpause_dataplane_open_turns", "Turns held or running", registry=self._registry)
-        gauge.set_function(open_turns)
+        self._open_turns = open_turns
+        self._counts = {kind: Counts() for kind in (*ServiceClass, None)}
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
 
-    def answered(self, status: str, service_class: ServiceClass | None) -> None:
-        """Count a chat request; its class is None when it was refused before that was known."""
-        counter = self._answered.get((status, service_class))
-        if counter is None:
-            name = service_class.value if service_class is not None else ""
-            counter = self._answered[status, service_class] = self._requests.labels(status, name)
-        counter.inc()
-
-    def held(self, service_class: ServiceClass, seconds: float) -> None:
-        """Take in how long a turn waited for its place."""
-        self._held[service_class].observe(seconds)
-
-    def first_byte(self, service_class: ServiceClass, seconds: float) -> None:
-        """Take in how long a turn waited for its engine's first byte."""
-        self._first_byte[service_class].observe(seconds)
+    def of(self, service_class: ServiceClass | None) -> Counts:
+        """Return the counts of a class; None: of requests that were refused before it was known."""
+        return self._counts[service_class]
 
     def render(self) -> bytes:
         """Return everything in Prometheus' text format."""
         return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the numbers of the moment; the registry asks."""
+        requests = CounterMetricFamily(
+            "luftpause_dataplane_requests",
+            "Chat requests answered, by status and class",
+            labels=("status", "class"),
+        )
+        first_byte = HistogramMetricFamily(
+            "luftpause_dataplane_first_byte_seconds",
+            "From the request being whole to the engine's first byte of a 200",
+            labels=("class",),
+        )
+        held = HistogramMetricFamily(
+            "luftpause_dataplane_held_seconds", "From the request being whole to its placement", labels=("class",)
+        )
+        for service_class, counts in self._counts.items():
+            name = service_class.value if service_class is not None else ""
+            for status, count in counts.statuses.items():
+                requests.add_metric((status, name), count)
+            if service_class is not None:
+                first_byte.add_metric((name,), counts.first_byte.buckets(), counts.first_byte.sum)
+                held.add_metric((name,), counts.held.buckets(), counts.held.sum)
+        yield from (requests, first_byte, held)
+        open_turns = GaugeMetricFamily("luftpause_dataplane_open_turns", "Turns held or running")
+        open_turns.add_metric((), self._open_turns())
+        yield open_turns

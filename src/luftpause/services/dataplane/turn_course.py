@@ -1,14 +1,18 @@
 """One turn from admission to its end: held, placed, sent to its engine, streamed back.
 
-A watcher waits for the client to leave from before the admission on, and cancels the turn when it does. Whatever
-happens, the turn ends exactly once and the engine's connection is closed or given back. An end is reported before
-the client can see it, since the next turn of its run may follow at once.
+From before the admission on, a client that leaves cancels its turn. Whatever happens, the turn ends exactly once and
+the engine's connection is closed or given back. An end is reported before the client can see it, since the next turn
+of its run may follow at once.
 """
 
 import asyncio
 import logging
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
@@ -16,17 +20,18 @@ from luftpause.core.model.ids import ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnFinished, TurnStarted
-from luftpause.ports.asgi import Receive, Scope, Send
+from luftpause.ports.asgi import Line, Send
 from luftpause.ports.engines import (
     EngineBrokeError,
     EngineRequest,
     Engines,
     EngineUnreachableError,
     Exchange,
+    Header,
 )
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink, TurnRefusedError
-from luftpause.services.dataplane.answers import cut, send_failure
-from luftpause.services.dataplane.headers import for_client
+from luftpause.services.dataplane.answers import send_failure
+from luftpause.services.dataplane.headers import for_client, fresh_run
 from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 
@@ -43,45 +48,52 @@ class Surroundings:
     metrics: DataplaneMetrics
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AsgiCall:
+class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call of the application by its server."""
 
-    scope: Scope
-    receive: Receive
+    line: Line
+    headers: Sequence[Header]
     send: Send
 
 
 class TurnCourse:
-    """Takes one turn through. `run` is the client's or a fresh id until the scheduler has named it."""
+    """Takes one turn through. `run` is the client's, None when it names none; the scheduler has the last word."""
 
-    __slots__ = ("_around", "_call", "_client_left", "_exchange", "_offer", "_over", "_request", "_run", "_since")
+    __slots__ = (
+        "_around",
+        "_call",
+        "_client_left",
+        "_counts",
+        "_exchange",
+        "_offer",
+        "_over",
+        "_request",
+        "_run",
+        "_since",
+    )
 
     def __init__(
-        self, around: Surroundings, call: AsgiCall, *, run: RunId, offer: TurnOffer, request: EngineRequest
+        self, around: Surroundings, call: ClientCall, *, run: RunId | None, offer: TurnOffer, request: EngineRequest
     ) -> None:
         self._around = around
         self._call = call
         self._run = run
         self._offer = offer
-        self._request = request
+        self._counts = around.metrics.of(offer.service_class)
+        self._request: EngineRequest | None = request
         self._exchange: Exchange | None = None
         self._client_left = False
         self._over = False
-        self._since = 0.0
+        self._since = time.monotonic()
 
     async def take(self) -> None:
         """Take the turn to its end."""
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
-        assert task is not None, "an ASGI application runs in a task"
-        self._since = loop.time()
         turn = self._offer.turn
-        turns = self._around.turns
-        watcher = loop.create_task(self._watch(task))
+        line = self._call.line
+        line.on_leave(self._leave)
         ending: TurnFailed | TurnAbandoned = TurnFailed(turn=turn, cause="the dataplane failed")
         try:
-            placement = await self._place(task)
+            placement = await self._place()
             if placement is not None:
                 await self._forward(placement)
         except asyncio.CancelledError:
@@ -90,24 +102,21 @@ class TurnCourse:
                 raise
             ending = TurnAbandoned(turn=turn)
             self._count(GONE)
-            task.uncancel()
+            _running().uncancel()
         finally:
             self._over = True
-            watcher.cancel()
+            line.on_leave(None)
             if self._exchange is not None:
                 self._exchange.close()
-            turns.end(turn, ending)
+            self._around.turns.end(turn, ending)
 
-    async def _watch(self, task: asyncio.Task[None]) -> None:
-        """Cancel the turn when its client leaves."""
-        receive = self._call.receive
-        while (await receive())["type"] != "http.disconnect":
-            pass
+    def _leave(self, task: asyncio.Task[None]) -> None:
+        """Cancel the turn: its client left."""
         if not self._over:
             self._client_left = True
             task.cancel()
 
-    async def _place(self, task: asyncio.Task[None]) -> Placement | None:
+    async def _place(self) -> Placement | None:
         """Return where the turn runs, None when it was refused and the client was told."""
         try:
             ticket = await self._around.link.admit(self._offer)
@@ -121,42 +130,44 @@ class TurnCourse:
             await self._scheduler_failed(str(error))
             return None
         except asyncio.CancelledError:
-            if task.cancelling():
+            if _running().cancelling():
                 raise
             await self._scheduler_failed("the scheduler dropped the turn")  # the placement was cancelled, not we
             return None
-        held_s = asyncio.get_running_loop().time() - self._since
-        self._around.metrics.held(self._offer.service_class, held_s)
+        held_s = time.monotonic() - self._since
+        self._counts.held.add(held_s)
         return placement
 
     async def _forward(self, placement: Placement) -> None:
         turn = self._offer.turn
         turns = self._around.turns
         turns.tell(TurnStarted(turn=turn))
+        assert self._request is not None, "a turn is forwarded once"
         try:
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, self._request)
         except (EngineUnreachableError, EngineBrokeError) as error:
             cause = self._engine_failed(placement.replica, error)
             await self._fail(Failure(code=FailureCode.ENGINE_FAILED, message=cause))
             return
+        self._request = None  # a long stream need not hold a long prompt
         self._count(str(exchange.status))
         send = self._call.send
-        headers = for_client(exchange.headers, self._run)
+        headers = for_client(exchange.headers, self._run or fresh_run())
         await send({"type": "http.response.start", "status": exchange.status, "headers": headers})
         observer = _observer(exchange)
         try:
-            await self._stream(exchange, observer, placement)
+            last = await self._stream(exchange, observer, placement)
         except EngineBrokeError as error:
             self._engine_failed(placement.replica, error)
-            cut(self._call.scope)
+            self._call.line.cut()
             return
         if observer is None or not observer.done:
             turns.end(turn, _ending(turn, placement, exchange, observer))
         self._over = True
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await send({"type": "http.response.body", "body": last, "more_body": False})
 
-    async def _stream(self, exchange: Exchange, observer: Observer | None, placement: Placement) -> None:
-        """Send every piece on as it comes, and look at it in passing."""
+    async def _stream(self, exchange: Exchange, observer: Observer | None, placement: Placement) -> bytes:
+        """Send every piece on as it comes, and look at it in passing. Return what is to be sent with the end."""
         send = self._call.send
         while data := await exchange.read():
             if observer is not None:
@@ -167,11 +178,14 @@ class TurnCourse:
                 if observer.done and not done:
                     turn = self._offer.turn
                     self._around.turns.end(turn, _ending(turn, placement, exchange, observer))
+            if exchange.over:
+                break
             await send({"type": "http.response.body", "body": data, "more_body": True})
+        return data
 
     def _first_byte(self) -> None:
-        seconds = asyncio.get_running_loop().time() - self._since
-        self._around.metrics.first_byte(self._offer.service_class, seconds)
+        seconds = time.monotonic() - self._since
+        self._counts.first_byte.add(seconds)
         self._around.turns.tell(FirstTokenSeen(turn=self._offer.turn))
 
     def _engine_failed(self, replica: ReplicaId, error: Exception) -> str:
@@ -190,10 +204,16 @@ class TurnCourse:
 
     async def _fail(self, failure: Failure) -> None:
         self._count(str(failure.status))
-        await send_failure(self._call.send, self._run, failure)
+        await send_failure(self._call.send, self._run or fresh_run(), failure)
 
     def _count(self, status: str) -> None:
-        self._around.metrics.answered(status, self._offer.service_class)
+        self._counts.answered(status)
+
+
+def _running() -> asyncio.Task[None]:
+    task: asyncio.Task[None] | None = asyncio.current_task()
+    assert task is not None, "an ASGI application runs in a task"
+    return task
 
 
 def _observer(exchange: Exchange) -> Observer | None:

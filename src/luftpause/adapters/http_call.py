@@ -1,0 +1,313 @@
+"""One request of a client and its answer, as an application sees them: ASGI's `receive` and `send`, and a `Line`.
+
+The connection below feeds it the body and tells it when the client leaves; it frames the answer and writes it.
+Nothing here knows of parsing, of other requests on the connection or of how long a client may take.
+"""
+
+import asyncio
+import http
+import logging
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
+from luftpause.ports.asgi import Application, BodyTooLongError, ClientLeftError, Leave, Message, Scope
+from luftpause.ports.engines import Header
+
+BODY_BYTES_HELD: Final = 64 * 1024
+"""Bytes of a body that wait for their application before the client has to."""
+
+_STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
+_BODILESS: Final = (204, 304)
+_CONTROLS: Final = bytes({*range(32), 127} - {9})
+"""Bytes that no header may hold, and the line ends between them."""
+
+_LOGGER: Final = logging.getLogger("luftpause.http")
+
+
+class Wire(Protocol):
+    """The connection below a call."""
+
+    transport: asyncio.Transport
+    writable: asyncio.Event | None
+    """What a writer waits for while the socket takes no more; None while it does."""
+
+    def pause_reading(self) -> None:
+        """Let the client wait."""
+        ...
+
+    def resume_reading(self) -> None:
+        """Read on, if that was paused."""
+        ...
+
+    def answered(self) -> None:
+        """The answer is written whole."""
+        ...
+
+    def cut(self) -> None:
+        """Send what was written, then close."""
+        ...
+
+
+class HttpCall:
+    """Implements `ports.asgi.Line`.
+
+    Args:
+        bodiless: whether the method is HEAD: the answer's body is left out.
+        keep_alive: whether the connection may carry another request.
+        expects_continue: whether the client waits for leave to send its body.
+    """
+
+    __slots__ = (
+        "_bodiless",
+        "_chunked",
+        "_collecting",
+        "_expects_continue",
+        "_length_left",
+        "_news",
+        "_notice",
+        "_pieces",
+        "_room",
+        "_size",
+        "_task",
+        "_told",
+        "_wire",
+        "begun",
+        "complete",
+        "keep_alive",
+        "left",
+        "whole",
+    )
+
+    def __init__(self, wire: Wire, *, bodiless: bool, keep_alive: bool, expects_continue: bool) -> None:
+        self.keep_alive = keep_alive
+        self.left = False
+        self.whole = False
+        self.begun = False
+        self.complete = False
+        self._wire = wire
+        self._bodiless = bodiless
+        self._expects_continue = expects_continue
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._room = BODY_BYTES_HELD
+        self._collecting = False
+        self._told = False
+        self._news: asyncio.Event | None = None
+        self._notice: Leave | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._chunked = False
+        self._length_left = 0
+
+    def start(
+        self, app: Application, scope: Scope, *, loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[None]]
+    ) -> None:
+        """Let the application answer, in a task that is among `tasks` until it ends."""
+        self._task = loop.create_task(self._run(app, scope, tasks))
+        tasks.add(self._task)
+
+    async def _run(self, app: Application, scope: Scope, tasks: set[asyncio.Task[None]]) -> None:
+        """Let the application answer, and answer for it when it does not."""
+        try:
+            await app(scope, self.receive, self.send)
+            if not self.complete and not self.left:
+                _LOGGER.error("answer_not_completed", extra={"path": scope["path"][:200]})
+                await self._fail()
+        except asyncio.CancelledError:
+            await self._fail()
+            raise
+        except Exception:
+            _LOGGER.exception("application_failed", extra={"path": scope["path"][:200]})
+            await self._fail()
+        finally:
+            self._notice = None
+            tasks.discard(self._running())
+
+    # The connection's side.
+
+    def take_piece(self, data: bytes) -> None:
+        """A piece of the body has arrived."""
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > self._room:
+            self._wire.pause_reading()
+            self._tell()
+        elif not self._collecting:
+            self._tell()
+
+    def take_end(self) -> None:
+        """The body is whole."""
+        self.whole = True
+        self._tell()
+
+    def leave(self) -> None:
+        """The client is gone."""
+        if self.left or self.complete:
+            return
+        self.left = True
+        self._tell()
+        notice, self._notice = self._notice, None
+        if notice is not None:
+            notice(self._running())
+
+    # The application's side.
+
+    @property
+    def body_is_here(self) -> bool:
+        """See Line."""
+        return self.whole or self.left
+
+    async def body(self, limit: int) -> bytes:
+        """See Line."""
+        self._continue()
+        self._room = limit
+        self._collecting = True
+        while not self.left:
+            if self._size > limit:
+                raise BodyTooLongError
+            if self.whole:
+                self._told = True
+                return self._take()
+            self._wire.resume_reading()
+            await self._arrival()
+        raise ClientLeftError
+
+    def on_leave(self, notice: Leave | None) -> None:
+        """See Line."""
+        if notice is not None and self.left:
+            notice(self._running())
+        else:
+            self._notice = notice
+
+    def cut(self) -> None:
+        """See Line."""
+        self._notice = None  # who cuts need not be told
+        self._wire.cut()
+
+    async def receive(self) -> Message:
+        """ASGI's receive."""
+        self._continue()
+        while not self.left and not self.complete:
+            if self._pieces or (self.whole and not self._told):
+                self._told = self.whole
+                return {"type": "http.request", "body": self._take(), "more_body": not self.whole}
+            self._wire.resume_reading()
+            await self._arrival()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        """ASGI's send.
+
+        Raises:
+            RuntimeError: the message breaks ASGI's rules or HTTP's.
+        """
+        writable = self._wire.writable
+        if writable is not None and not self.left:
+            await writable.wait()
+        if self.left:
+            return
+        kind = message["type"]
+        if kind == "http.response.body" and self.begun and not self.complete:
+            self._send_body(message.get("body", b""), more=message.get("more_body", False))
+        elif kind == "http.response.start" and not self.begun:
+            self._send_head(message["status"], message.get("headers", ()))
+        else:
+            raise RuntimeError(f"{kind!r} is not what may be sent now")
+
+    def _send_head(self, status: int, headers: Sequence[Header]) -> None:
+        lines = [_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status]
+        length, chunked, closing = -1, False, False
+        for name, value in headers:
+            name = name.lower()
+            if name == b"content-length":
+                length = int(value)
+            elif name == b"transfer-encoding":
+                chunked = value.lower() == b"chunked"
+            elif name == b"connection":
+                closing = b"close" in value.lower()
+            lines.append(b"%b: %b\r\n" % (name, value))
+        if closing:
+            self.keep_alive = False
+        elif not self.keep_alive:
+            lines.append(b"connection: close\r\n")
+        if length < 0 and not chunked and not self._bodiless and status not in _BODILESS:
+            chunked = True
+            lines.append(b"transfer-encoding: chunked\r\n")
+        head = b"".join(lines)
+        if len(head) - len(head.translate(None, _CONTROLS)) != 2 * len(lines):
+            raise RuntimeError("a header of the answer holds a control character")
+        self.begun = True
+        self._expects_continue = False
+        self._chunked = chunked
+        self._length_left = 0 if chunked or self._bodiless else max(length, 0)
+        self._wire.transport.write(head + b"\r\n")
+
+    def _send_body(self, body: bytes, *, more: bool) -> None:
+        write = self._wire.transport.write
+        if self._bodiless:
+            pass
+        elif self._chunked:
+            if body:
+                write((b"%x\r\n%b\r\n" if more else b"%x\r\n%b\r\n0\r\n\r\n") % (len(body), body))
+            elif not more:
+                write(b"0\r\n\r\n")
+        else:
+            self._length_left -= len(body)
+            if self._length_left < 0:
+                raise RuntimeError("the answer is longer than its content-length")
+            if body:
+                write(body)
+        if not more:
+            if self._length_left:
+                raise RuntimeError("the answer is shorter than its content-length")
+            self._end()
+
+    def _end(self) -> None:
+        self.complete = True
+        self._notice = None
+        self._pieces.clear()
+        self._tell()
+        if not self.keep_alive:
+            self._wire.transport.close()
+        self._wire.answered()
+
+    def _running(self) -> asyncio.Task[None]:
+        assert self._task is not None, "a call is started before anything can happen to it"
+        return self._task
+
+    async def _fail(self) -> None:
+        """Answer for an application that did not."""
+        if self.begun:
+            self._wire.transport.close()
+            return
+        failure = Failure(code=FailureCode.INTERNAL, message="the server failed, see its log")
+        body = openai_error(failure)
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        headers.append((b"connection", b"close"))
+        await self.send({"type": "http.response.start", "status": failure.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+    def _continue(self) -> None:
+        """Tell a client that waits for it to send its body."""
+        if self._expects_continue:
+            self._expects_continue = False
+            self._wire.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _take(self) -> bytes:
+        pieces = self._pieces
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self._pieces = []
+        self._size = 0
+        self._wire.resume_reading()
+        return body
+
+    async def _arrival(self) -> None:
+        """Return when something has happened that was awaited."""
+        if self._news is None:
+            self._news = asyncio.Event()
+        self._news.clear()
+        await self._news.wait()
+
+    def _tell(self) -> None:
+        if self._news is not None:
+            self._news.set()

@@ -1,0 +1,148 @@
+"""Reads the requests of one connection: httptools' callbacks in, heads and pieces of bodies out.
+
+It bounds the size of heads and lets no request begin before the answer to the last one is whole. What becomes of a
+request is its owner's affair.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import httptools
+
+from luftpause.adapters.http_call import HttpCall
+from luftpause.core.dialects.failures import Failure, FailureCode
+from luftpause.ports.engines import Header
+
+HEAD_BYTES_MAX: Final = 64 * 1024
+"""Longest request line and headers together."""
+
+
+class BadHttpError(Exception):
+    """What came is no request. `failure` is for the client."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class PipelinedError(Exception):
+    """More came before the answer to the last request. Nothing that comes from now on can be read."""
+
+
+class RequestReader:
+    """Reads one request after the other.
+
+    Args:
+        begin: called when a request begins.
+        start: called with this reader when a head is whole; returns what takes the body.
+
+    Attributes:
+        call: the last request whose head is whole, None before the first.
+        url: the target of the request that is being read.
+        headers: its headers so far, their names in lower case.
+        expects_continue: whether its client waits for leave to send the body.
+    """
+
+    __slots__ = (
+        "_begin",
+        "_fault",
+        "_head_bytes",
+        "_in_body",
+        "_piece_bytes",
+        "_start",
+        "call",
+        "expects_continue",
+        "headers",
+        "parser",
+        "url",
+    )
+
+    def __init__(self, *, begin: Callable[[], None], start: Callable[["RequestReader"], HttpCall]) -> None:
+        self.call: HttpCall | None = None
+        self.url = b""
+        self.headers: list[Header] = []
+        self.expects_continue = False
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # such bytes are ignored, not refused
+        self._begin = begin
+        self._start = start
+        self._fault: Exception | None = None
+        self._in_body = False
+        self._head_bytes = 0
+        self._piece_bytes = 0
+
+    @property
+    def body_expected(self) -> bool:
+        """Whether a request has begun that is not yet whole but for its head."""
+        return self._in_body
+
+    def feed(self, data: memoryview) -> None:
+        """Take in what the socket received.
+
+        Raises:
+            BadHttpError: that is no HTTP, or a head that is too large.
+            PipelinedError: it is a request that must not come yet.
+        """
+        self._piece_bytes = len(data)
+        self._head_bytes += self._piece_bytes
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # we speak nothing else: the request is answered as it is
+        except httptools.HttpParserError as error:
+            failure = Failure(code=FailureCode.BAD_HTTP, message=f"not valid HTTP: {error}")
+            raise self._fault or BadHttpError(failure) from error
+        if self._head_bytes > HEAD_BYTES_MAX and not self._in_body:
+            raise BadHttpError(_too_large())
+
+    def on_message_begin(self) -> None:
+        """Parser callback."""
+        if self.call is not None and not self.call.complete:
+            self._fault = PipelinedError()
+            raise self._fault
+        self.url = b""
+        self.headers = []
+        self.expects_continue = False
+        self._head_bytes = self._piece_bytes
+        self._begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Parser callback."""
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Parser callback: one header line, or a trailer, which is dropped."""
+        if self._in_body:
+            return
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expects_continue = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Parser callback."""
+        if self._head_bytes > HEAD_BYTES_MAX and self._head_size() > HEAD_BYTES_MAX:
+            self._fault = BadHttpError(_too_large())
+            raise self._fault
+        self.call = self._start(self)
+        self._in_body = True
+
+    def on_body(self, body: bytes) -> None:
+        """Parser callback."""
+        if self.call is not None and not self.call.complete:
+            self.call.take_piece(body)
+
+    def on_message_complete(self) -> None:
+        """Parser callback."""
+        self._in_body = False
+        self._head_bytes = 0
+        if self.call is not None:
+            self.call.take_end()
+
+    def _head_size(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+
+def _too_large() -> Failure:
+    message = f"the request line and headers exceed {HEAD_BYTES_MAX // 1024} KiB"
+    return Failure(code=FailureCode.HEADERS_TOO_LARGE, message=message)

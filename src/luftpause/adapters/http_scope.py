@@ -1,0 +1,75 @@
+"""Writes the ASGI scope of a request from what the parser found."""
+
+import urllib.parse
+from asyncio import BaseTransport
+from typing import Final
+
+import httptools
+
+from luftpause.ports.asgi import Scope
+from luftpause.ports.engines import Header
+
+_ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
+
+
+class Ends:
+    """What scopes say about a connection.
+
+    Args:
+        transport: the connection.
+        app_state: what the application's lifespan left for requests.
+    """
+
+    __slots__ = ("_app_state", "_common")
+
+    def __init__(self, transport: BaseTransport, app_state: dict[str, object]) -> None:
+        self._app_state = app_state
+        self._common: dict[str, object] = {
+            "type": "http",
+            "asgi": _ASGI,
+            "server": _address(transport.get_extra_info("sockname")),
+            "client": _address(transport.get_extra_info("peername")),
+            "scheme": "https" if transport.get_extra_info("sslcontext") else "http",
+            "root_path": "",
+        }
+
+    def scope(
+        self,
+        *,
+        method: bytes,
+        url: bytes,
+        version: str,
+        headers: list[Header],
+        extensions: dict[str, dict[str, object]],
+    ) -> Scope:
+        """Return the scope of one request.
+
+        Raises:
+            httptools.HttpParserInvalidURLError: the URL is none.
+            UnicodeDecodeError: its path is not ASCII.
+        """
+        query = b""
+        if not url.startswith(b"/") or b"?" in url or b"#" in url:
+            parsed = httptools.parse_url(url)
+            url, query = parsed.path, parsed.query or b""
+        path = url.decode("ascii")
+        return {
+            **self._common,
+            "http_version": version,
+            "method": method.decode("ascii"),
+            "path": urllib.parse.unquote(path) if "%" in path else path,
+            "raw_path": url,
+            "query_string": query,
+            "headers": headers,
+            "state": self._app_state.copy(),
+            "extensions": extensions,
+        }
+
+
+def _address(named: object) -> tuple[str, int] | None:
+    """Return host and port of a socket's end, None where it has none."""
+    match named:
+        case (str(host), int(port), *_):
+            return host, port
+        case _:
+            return None

@@ -1,0 +1,222 @@
+import asyncio
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from adapters.engine_http.scripted_engine import eventually, run_bounded
+from adapters.raw_client import RawClient, connected, fetch, request
+from adapters.test_http_server import serving
+from luftpause.ports.asgi import (
+    LINE_EXTENSION,
+    BodyTooLongError,
+    ClientLeftError,
+    Line,
+    Message,
+    Receive,
+    Scope,
+    Send,
+)
+from luftpause.ports.engines import Header
+
+
+def start(*headers: Header, status: int = 200) -> Message:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def body(data: bytes, *, more: bool = False) -> Message:
+    return {"type": "http.response.body", "body": data, "more_body": more}
+
+
+LENGTH_2: Header = (b"content-length", b"2")
+
+RULES: list[Sequence[Message]] = [
+    [body(b"ok")],
+    [start(), start()],
+    [start(LENGTH_2), body(b"abc")],
+    [start(LENGTH_2), body(b"a")],
+    [start(LENGTH_2), body(b"ok"), body(b"more")],
+    [start((b"x", b"a\r\ny: b"))],
+    [start((b"x", b"a\0"))],
+    [start((b"x\n", b"a"))],
+    [{"type": "http.response.trailers"}],
+]
+
+
+@pytest.mark.parametrize("messages", RULES, ids=range(len(RULES)))
+def test_an_application_that_breaks_the_rules_is_told_so(messages: Sequence[Message]) -> None:
+    told: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            for message in messages:
+                await send(message)
+        except RuntimeError as error:
+            told.append(str(error))
+            raise
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            client.send(request(b"GET", b"/"))
+            await client.reader.read()
+
+    run_bounded(main())
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_an_application_that_does_not_answer_is_answered_for(raises: bool) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if raises:
+            raise ValueError("a fault")
+
+    async def main() -> None:
+        async with serving(app) as server:
+            reply = await fetch(server.url, b"GET", b"/")
+            assert (reply.status, reply.header(b"connection")) == (500, b"close")
+            assert json.loads(reply.body)["error"]["code"] == "internal"
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_an_answer_that_is_not_ended_is_broken(raises: bool) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send(start())
+        await send(body(b"half", more=True))
+        if raises:
+            raise ValueError("a fault")
+
+    async def main() -> None:
+        async with serving(app) as server:
+            reply = await fetch(server.url, b"GET", b"/")
+            assert (reply.body, reply.broken) == (b"half", True)
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("headers", [(), (LENGTH_2,)])
+def test_the_answer_to_head_and_one_without_content_have_no_body(headers: Sequence[Header]) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "HEAD":
+            await send(start(*headers))
+            await send(body(b"ok"))
+        else:
+            await send(start(status=204))
+            await send(body(b""))
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            for method in (b"HEAD", b"GET", b"HEAD"):
+                client.send(request(method, b"/"))
+                reply = await client.reply(to_head=method == b"HEAD")
+                assert reply.status == (200 if method == b"HEAD" else 204)
+                assert reply.header(b"transfer-encoding") is None
+
+    run_bounded(main())
+
+
+async def length(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with the length of the body."""
+    line: Line = scope["extensions"][LINE_EXTENSION]["line"]
+    try:
+        answer = b"%d" % len(await line.body(1_000_000))
+    except BodyTooLongError:
+        answer = b"long"
+    await send(start((b"content-length", b"%d" % len(answer))))
+    await send(body(answer))
+
+
+@pytest.mark.parametrize(
+    ("size", "answer"), [(0, b"0"), (999_999, b"999999"), (1_000_001, b"long"), (9 << 20, b"long")]
+)
+def test_a_body_is_given_out_whole_or_refused(size: int, answer: bytes) -> None:
+    async def main() -> None:
+        async with serving(length) as server, connected(server.url) as client:
+            for _ in range(2):
+                client.send(request(b"POST", b"/", body=b"x" * size))
+                assert (await client.reply()).body == answer
+
+    run_bounded(main())
+
+
+def test_a_client_that_waits_for_leave_to_send_its_body_gets_it() -> None:
+    async def main() -> None:
+        async with serving(length) as server, connected(server.url) as client:
+            client.send(request(b"POST", b"/", b"expect: 100-continue", b"content-length: 2"))
+            assert (await client.head()).status == 100
+            client.send(b"hi")
+            assert (await client.reply()).body == b"2"
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("version", "header", "kept"),
+    [(b"1.1", b"x: y", True), (b"1.1", b"connection: close", False), (b"1.0", b"connection: keep-alive", False)],
+)
+def test_a_connection_is_kept_as_its_client_asks(version: bytes, header: bytes, kept: bool) -> None:
+    async def main() -> None:
+        async with serving(length) as server, connected(server.url) as client:
+            client.send(request(b"GET", b"/", header).replace(b"HTTP/1.1", b"HTTP/" + version))
+            reply = await client.reply()
+            assert (reply.body, reply.header(b"connection")) == (b"0", None if kept else b"close")
+            if kept:
+                client.send(request(b"GET", b"/"))
+                assert (await client.reply()).body == b"0"
+            else:
+                assert await client.ended()
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_client_that_leaves_is_told_of_once(whole: bool) -> None:
+    told: list[object] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        line: Line = scope["extensions"][LINE_EXTENSION]["line"]
+        line.on_leave(told.append)
+        started.set()
+        try:
+            await line.body(100)
+        except ClientLeftError:
+            told.append("left")
+            return
+        await send(start())
+        await asyncio.Event().wait()
+
+    started = asyncio.Event()
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            client.send(request(b"POST", b"/", b"content-length: 2") + (b"hi" if whole else b"h"))
+            await started.wait()
+            if whole:
+                await client.head()
+            client.leave()
+            await eventually(lambda: len(told) == (1 if whole else 2))
+        assert isinstance(told[0], asyncio.Task)
+
+    run_bounded(main())
+
+
+def test_one_that_answered_in_time_is_not_told_of() -> None:
+    told: list[object] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["extensions"][LINE_EXTENSION]["line"].on_leave(told.append)
+        await length(scope, receive, send)
+
+    async def main() -> None:
+        async with serving(app) as server:
+            client: RawClient
+            async with connected(server.url) as client:
+                client.send(request(b"GET", b"/"))
+                await client.reply()
+                client.leave()
+            assert server._state is not None
+            await eventually(lambda: server._state is not None and not server._state.connections)
+
+    run_bounded(main())
+    assert told == []
