@@ -6,8 +6,8 @@ A repeated top-level key is refused, however it is written, since two readers co
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Final, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Final, NoReturn, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -164,7 +164,14 @@ def _kind(value: object) -> str:
     return _JSON_NAMES.get(type(value), "object")
 
 
-_JSON_NAMES: Final = {str: "str", int: "int", float: "float", bool: "bool", list: "array", type(None): "null"}
+_JSON_NAMES: Final[dict[type, str]] = {
+    str: "str",
+    int: "int",
+    float: "float",
+    bool: "bool",
+    list: "array",
+    type(None): "null",
+}
 
 
 def _echoed(messages: object) -> tuple[ToolCallId, ...]:
@@ -175,9 +182,7 @@ def _echoed(messages: object) -> tuple[ToolCallId, ...]:
             return tuple(_ids(msgspec.json.decode(messages, type=list[_Message])))
         except msgspec.DecodeError:
             conversation = _parsed(bytes(messages).decode("utf-8", "surrogateescape"))
-    if not isinstance(conversation, list):
-        return ()
-    return tuple(_ids([_lenient(message) for message in conversation]))
+    return tuple(_ids([_lenient(message) for message in _as_array(conversation)]))
 
 
 class _Call(Struct):
@@ -203,8 +208,8 @@ def _ids(messages: list[_Message]) -> dict[ToolCallId, None]:
 def _lenient(message: object) -> _Message:
     """Return what is sound of a message."""
     members = _as_object(message)
-    echoed, calls = members.get("tool_call_id"), members.get("tool_calls")
-    ids = [_as_object(call).get("id") for call in calls] if isinstance(calls, list) else []
+    echoed = members.get("tool_call_id")
+    ids = [_as_object(call).get("id") for call in _as_array(members.get("tool_calls"))]
     return _Message(
         tool_call_id=echoed if isinstance(echoed, str) else None,
         tool_calls=[_Call(id=call) for call in ids if isinstance(call, str)],
@@ -212,6 +217,8 @@ def _lenient(message: object) -> _Message:
 
 
 def _as_object(value: object) -> Mapping[str, object]:
-    if isinstance(value, _Pairs):
-        return dict(value)
-    return value if isinstance(value, dict) else {}
+    return dict(value) if isinstance(value, _Pairs) else {}
+
+
+def _as_array(value: object) -> Sequence[object]:
+    return cast("list[object]", value) if isinstance(value, list) and not isinstance(value, _Pairs) else ()
