@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
+from typing import cast
 
 import pytest
 from mcp import Client
@@ -82,16 +83,7 @@ def test_a_two_turn_tool_conversation_keeps_its_run_and_its_prefix(client: OpenA
         assert call.type == "function"
         assert json.loads(call.function.arguments)["city"] in ("Bern", "Rome")
 
-    messages.append(
-        {
-            "role": "assistant",
-            "tool_calls": [
-                {"id": call.id, "type": "function", "function": call.function.model_dump()}  # type: ignore[typeddict-item]
-                for call in reply.tool_calls
-                if call.type == "function"
-            ],
-        }
-    )
+    messages.append(cast("ChatCompletionMessageParam", reply.model_dump(include={"role", "content", "tool_calls"})))
     messages += [{"role": "tool", "tool_call_id": call.id, "content": "sunny, 21 degrees"} for call in reply.tool_calls]
     second = client.chat.completions.with_raw_response.create(
         model=MODEL, messages=messages, tools=[WEATHER], tool_choice="none", max_tokens=48
@@ -132,9 +124,7 @@ def test_an_unknown_model_is_named_at_once(up: Program, client: OpenAI) -> None:
     assert up.process.poll() is None
 
 
-def test_both_replicas_are_on_the_status_page_as_ready(up: Program, tmp_path: Path) -> None:
-    import urllib.request
-
+def test_both_replicas_are_on_the_status_page_as_ready(up: Program) -> None:
     with urllib.request.urlopen(up.url("scheduler") + "/status", timeout=10) as response:
         status = json.load(response)
     assert [replica["healthy"] for replica in status["replicas"]] == [True, True]

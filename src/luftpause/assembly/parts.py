@@ -162,7 +162,7 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
     try:
         await _start_runtime(service)
         try:
-            app = build_app(service, luftpause.__version__, allowed_hosts=(section.host,))
+            app = build_app(service, luftpause.__version__)
             async with open_door(app, address, plans.access, lifespan=True) as server:
                 yield server
         finally:

@@ -7,7 +7,7 @@ from typing import Protocol
 from luftpause.core.model.ids import CallerId, ModelName, RunId
 from luftpause.core.model.turns import ServiceClass, Usage
 from luftpause.core.runs.messages import AssistantMessage, Message
-from luftpause.ports.tools import ToolSpec
+from luftpause.core.runs.tools import ToolSpec
 
 
 class TurnFailedError(Exception):
@@ -45,7 +45,7 @@ class Turns(Protocol):
         """Take a turn, however long it is held. Cancelling closes the connection at once.
 
         Raises:
-            TurnFailedError: refused for good, or still failing after several tries.
+            TurnFailedError: refused for good, failing again and again, or nobody to be reached for the turn timeout.
         """
         ...
 

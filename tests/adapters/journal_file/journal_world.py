@@ -21,10 +21,19 @@ from luftpause.core.runs.events import (
     TurnTaken,
 )
 from luftpause.core.runs.messages import AssistantMessage, ToolCall
+from luftpause.core.runs.tools import ToolHints, ToolSpec
 from luftpause.ports.journal import Loaded
 
 R, Q = RunId("run_r"), RunId("run_q")
 CALL = ToolCallId("call_1")
+LOOK = ToolSpec(
+    name="look",
+    server="s",
+    tool="look",
+    description="Looks",
+    schema={"type": "object", "properties": {"at": {"type": "string", "maxLength": 9}}},
+    hints=ToolHints(read_only=True),
+)
 T = TypeVar("T")
 
 
@@ -50,7 +59,7 @@ def spawned(run: RunId = R) -> RunSpawned:
         caller=CallerId("c"),
         principal=PrincipalId("p"),
         system="be brief",
-        tools=("look", "ask"),
+        tools=(LOOK,),
         max_tool_calls=3,
         max_tokens=0,
         parallel_tool_calls=True,

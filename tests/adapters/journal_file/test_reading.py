@@ -1,3 +1,5 @@
+import pytest
+
 from adapters.journal_file.journal_world import CALL, Q, R, finished, spawned, turn
 from luftpause.adapters.journal_file.lines import Record, encode
 from luftpause.adapters.journal_file.reading import Scan, scan
@@ -50,6 +52,28 @@ def test_a_missing_record_shows_in_the_sequence() -> None:
 def test_a_run_whose_beginning_is_lost_harms_nobody_else() -> None:
     lines = lines_of(spawned(R), spawned(Q), turn(Q))
     lines[1] = lines[1].replace(b"moon", b"sun!")
-    found = scan(lines)
-    assert damage(found)[R] is False
-    assert [history.events for history in found.histories if history.run == Q] == [()]
+    for kept in (lines, [*lines[:2], *lines_of(turn(R))]):  # whether or not anything else of it is there
+        found = scan(kept)
+        assert damage(found)[Q] is True
+        assert [history.events for history in found.histories if history.run == Q] == [()]
+    assert damage(scan(lines))[R] is False
+
+
+def test_an_ending_stays_whatever_of_its_run_is_lost() -> None:
+    lines = lines_of(spawned(R), turn(R), ToolCallIntended(run=R, call=CALL, repeatable=False), finished(R))
+    for broken in range(3):
+        for how in (lines[broken].replace(b'"kind"', b'"kinX"'), b"\x00\n"):
+            found = scan([*lines[:broken], how, *lines[broken + 1 :]])
+            assert found.histories[0].events == (*(spawned(R), turn(R))[:broken], finished(R))
+            assert found.histories[0].damage
+
+
+@pytest.mark.parametrize("tail", [[b"\n", b"\n"], [b"garbage\n", b"garbage"], [bytes(64) + b"\n", bytes(64)]])
+def test_an_end_of_several_broken_lines_is_torn_off_and_damages_nobody(tail: list[bytes]) -> None:
+    lines = lines_of(spawned(R), spawned(Q))
+    found = scan([*lines, *tail])
+    assert damage(found) == {R: False, Q: False}
+    assert found.sound_bytes == sum(map(len, lines))
+    assert found.broken_lines == ()
+    followed = scan([*lines, *tail[:1], *lines_of(spawned(RunId("run_next")))])
+    assert followed.broken_lines == (3,), "a sound line follows: it is the middle"

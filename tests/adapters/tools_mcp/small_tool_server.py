@@ -12,6 +12,7 @@ import sys
 import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
 from mcp_types import ToolAnnotations
 
 READ_ONLY = ToolAnnotations(read_only_hint=True)
@@ -46,6 +47,12 @@ def environment() -> str:
 def fail() -> str:
     """Fail."""
     raise ToolError("it does not work")
+
+
+@tools.tool(annotations=READ_ONLY)
+def refuse(code: int, message: str) -> str:
+    """Answer with an error of the protocol."""
+    raise MCPError(code=code, message=message)
 
 
 @tools.tool()

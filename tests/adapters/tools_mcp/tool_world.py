@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from luftpause.adapters.tools_mcp.tools import McpTools
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
-from luftpause.ports.tools import ToolOutcome, ToolSpec
+from luftpause.core.runs.tools import ToolSpec
+from luftpause.ports.tools import ToolOutcome
 
 T = TypeVar("T")
 SERVER = Path(__file__).with_name("small_tool_server.py")

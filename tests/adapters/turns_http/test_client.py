@@ -8,6 +8,7 @@ from adapters.turns_http.scripted_door import (
     SAYS_HELLO,
     Answer,
     Asked,
+    delta,
     door,
     events,
     hang_up,
@@ -22,7 +23,7 @@ from luftpause.core.model.ids import CallerId, ModelName, RunId, ToolCallId
 from luftpause.core.model.replicas import Endpoint
 from luftpause.core.model.turns import ServiceClass, Usage
 from luftpause.core.runs.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
-from luftpause.ports.tools import ToolSpec
+from luftpause.core.runs.tools import ToolSpec
 from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
 
 T = TypeVar("T")
@@ -143,13 +144,12 @@ def test_what_may_pass_is_tried_again_and_nothing_of_the_failed_try_remains(fail
 @pytest.mark.parametrize(
     ("failure", "told"),
     [
-        ("502", "status 502: engine a: refused"),
+        ("llama.cpp on its own grammar", "status 500: Failed to parse tool call arguments"),
         ("an error event", "engine died"),
-        ("closed before a byte", "cannot be reached"),
         ("ended without finish", "closed the stream before the reply was complete"),
     ],
 )
-def test_what_does_not_pass_fails_clearly_after_five_tries(failure: str, told: str) -> None:
+def test_a_reply_that_stays_broken_fails_clearly_after_five_tries(failure: str, told: str) -> None:
     async def never() -> int:
         async with door(*[PASSING[failure]] * 10) as (scripted, turns):
             with pytest.raises(TurnFailedError, match=f"5 times.*{told}"):
@@ -158,6 +158,48 @@ def test_what_does_not_pass_fails_clearly_after_five_tries(failure: str, told: s
 
     # A kept connection that closes is asked once more by the HTTP client itself.
     assert in_time(never()) >= 5
+
+
+@pytest.mark.parametrize("failure", ["502", "503", "closed before a byte"])
+def test_nobody_there_is_waited_out_as_often_as_it_takes(failure: str) -> None:
+    assert in_time(taken(*[PASSING[failure]] * 30, stream(events(*SAYS_HELLO))))[0] == HELLO
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"), [("502", "status 502: engine a: refused"), ("closed before a byte", "cannot be reached")]
+)
+def test_nobody_there_for_the_turn_timeout_fails_clearly(failure: str, told: str) -> None:
+    async def never() -> None:
+        patience = Patience(turn_timeout_s=0.2, backoff_s=0.01, backoff_max_s=0.02)
+        async with door(*[PASSING[failure]] * 1000, patience=patience) as (_, turns):
+            with pytest.raises(TurnFailedError, match=f"could not be had for .*{told}"):
+                await turns.take(PLAIN)
+
+    in_time(never())
+
+
+def test_a_sign_of_life_gives_the_turn_its_whole_timeout_again() -> None:
+    async def run() -> int:
+        patience = Patience(turn_timeout_s=1.0, backoff_s=0.1, backoff_max_s=0.1, tries=100)
+        away, broken = status(502), stream(b": ping\n\n", cut=True)
+        async with door(*[away, away, away, broken] * 6, stream(events(*SAYS_HELLO)), patience=patience) as (it, turns):
+            assert await turns.take(PLAIN) == HELLO
+            return len(it.asked)
+
+    assert in_time(run()) == 25
+
+
+def test_an_empty_reply_is_asked_for_once_more_and_then_told() -> None:
+    nothing = stream(events(delta(role="assistant", content=""), delta(finish="length")))
+    assert in_time(taken(nothing, stream(events(*SAYS_HELLO))))[0] == HELLO
+
+    async def never() -> int:
+        async with door(nothing, nothing, stream(events(*SAYS_HELLO))) as (scripted, turns):
+            with pytest.raises(TurnFailedError, match=r"2 times.*reply is empty, its finish reason length"):
+                await turns.take(PLAIN)
+            return len(scripted.asked)
+
+    assert in_time(never()) == 2
 
 
 def test_a_refusal_is_final_and_passes_on_what_was_said() -> None:
@@ -172,8 +214,9 @@ def test_a_refusal_is_final_and_passes_on_what_was_said() -> None:
 def test_a_door_that_is_not_there_fails_clearly() -> None:
     async def unreachable() -> None:
         engines = HttpEngines()
-        turns = HttpTurns(engines, Endpoint(url="http://127.0.0.1:9"), patience=Patience(backoff_s=0.0, tries=2))
-        with pytest.raises(TurnFailedError, match=r"2 times.*cannot be reached"):
+        patience = Patience(turn_timeout_s=0.1, backoff_s=0.01)
+        turns = HttpTurns(engines, Endpoint(url="http://127.0.0.1:9"), patience=patience)
+        with pytest.raises(TurnFailedError, match="cannot be reached"):
             await turns.take(PLAIN)
         await engines.close()
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.turns_http.scripted_door import SAYS_HELLO, call_piece, delta, events
-from luftpause.adapters.turns_http.reply import BrokenReplyError, ReplyAssembler, error_text
+from luftpause.adapters.turns_http.reply import BrokenReplyError, EmptyReplyError, ReplyAssembler, error_text
 from luftpause.adapters.turns_http.sse import EVENT_BYTES_MAX, EventReader, EventTooLongError
 from luftpause.core.runs.messages import ToolCall
 from luftpause.ports.turns import TurnReply
@@ -57,6 +57,26 @@ def test_whole_calls_that_share_an_index_are_told_apart_by_their_ids() -> None:
         call_piece(index=0, id="c1", name="look", arguments="{}"),
         call_piece(index=0, id="c2", name="look", arguments="{}"),
     ) == [("c1", "look", "{}"), ("c2", "look", "{}")]
+
+
+def test_pieces_that_repeat_name_and_id_are_one_call_until_its_arguments_are_whole() -> None:
+    same = {"index": 0, "id": "c1", "name": "look"}
+    pieces = ("", '{"at":', '{"x":1}', "}", "{}")
+    (first, second) = calls_of(*(call_piece(**same, arguments=piece) for piece in pieces))
+    assert first == ("c1", "look", '{"at":{"x":1}}')
+    assert second[1:] == ("look", "{}")
+
+
+def test_a_reply_of_nothing_is_no_reply_but_blanks_before_a_call_are() -> None:
+    for nothing in ((), (delta(content=" \n"),)):
+        with pytest.raises(EmptyReplyError, match="finish reason stop"):
+            assembled(events(*nothing, delta(finish="stop")))
+    assert len(calls_of(delta(content=" "), call_piece(index=0, id="c1", name="look", arguments="{}"))) == 1
+
+
+def test_a_chunk_nested_beyond_parsing_is_an_error() -> None:
+    with pytest.raises(BrokenReplyError, match="no chunk"):
+        assembled(b'data: {"error":' + b"[" * 5000 + b"]" * 5000 + b"}\n\n")
 
 
 def test_calls_without_an_index_begin_with_a_name() -> None:

@@ -25,5 +25,7 @@ def test_retry_after_is_seconds_or_a_date_or_else_one_second(value: bytes | None
     assert retry_after_s(value, NOON) == pause_s
 
 
-def test_pauses_double() -> None:
-    assert [Patience(backoff_s=0.5).pause_after(failures) for failures in (1, 2, 3)] == [0.5, 1.0, 2.0]
+def test_pauses_double_up_to_a_most_and_spread() -> None:
+    patience = Patience(backoff_s=0.5, backoff_max_s=5.0)
+    assert [patience.pause_after(failures, 0.0) for failures in (1, 2, 3, 4, 5, 5000)] == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+    assert [patience.pause_after(3, draw) for draw in (0.0, 0.5, 1.0)] == [2.0, 1.5, 1.0]

@@ -8,8 +8,13 @@ from luftpause.core.runs.advance import Decision, decide
 from luftpause.core.runs.events import Event, RunSpawned, ToolCallIntended, ToolReturned, TurnTaken
 from luftpause.core.runs.messages import AssistantMessage, ToolCall
 from luftpause.core.runs.state import CallingTools, Concluding, Generating, State
+from luftpause.core.runs.tools import ToolSpec
 
 NOW = Instant(0.0)
+
+
+def tool(name: str) -> ToolSpec:
+    return ToolSpec(name=name, server="s", tool=name, description=f"{name}s", schema={"type": "object"})
 
 
 def spawned(
@@ -22,7 +27,7 @@ def spawned(
         service_class=ServiceClass.INTERACTIVE,
         caller=CallerId("c"),
         principal=PrincipalId("p"),
-        tools=tools,
+        tools=tuple(map(tool, tools)),
         max_tool_calls=budget,
         parent=None if parent is None else RunId(parent),
     )

@@ -1,9 +1,9 @@
 import pytest
 
-from core.runs.run_builders import after, intended, returned, said, spawned
+from core.runs.run_builders import after, intended, returned, said, spawned, tool
 from luftpause.core.model.ids import RunId, ToolCallId
 from luftpause.core.runs.actions import Action, CallTool, CancelWork, CheckCall, EndRun, ReportEnd, TakeTurn
-from luftpause.core.runs.advance import ANCESTOR_CANCELLED, BUDGET_SPENT_TEXT, OUTCOME_UNKNOWN_TEXT
+from luftpause.core.runs.advance import ANCESTOR_CANCELLED, BUDGET_SPENT_TEXT, OUTCOME_UNKNOWN_TEXT, cancellations
 from luftpause.core.runs.events import (
     Event,
     RunCancelled,
@@ -47,7 +47,7 @@ def test_a_system_prompt_stands_before_the_task() -> None:
 
 def test_the_first_turn_offers_the_runs_tools_and_one_call_per_reply() -> None:
     turn = the_turn(spawned(tools=("a", "b")))
-    assert (turn.tools, turn.max_tokens, turn.parallel_tool_calls) == (("a", "b"), 256, False)
+    assert (turn.tools, turn.max_tokens, turn.parallel_tool_calls) == ((tool("a"), tool("b")), 256, False)
 
 
 def test_a_run_without_tool_budget_is_offered_no_tools() -> None:
@@ -155,6 +155,15 @@ def test_cancelling_a_run_cancels_all_that_runs_below_it() -> None:
         ReportEnd(run=R),
         EndRun(ending=RunCancelled(run=RunId("grandkid"), why=ANCESTOR_CANCELLED)),
     )
+
+
+def test_cancelling_a_run_that_is_over_still_cancels_all_that_runs_below_it() -> None:
+    over = RunFinished(run=R, result="early")
+    kid_over = RunFinished(run=RunId("kid"), result="early")
+    state = after(spawned("r"), spawned("kid", parent="r"), spawned("grandkid", parent="kid"), over, kid_over).state
+    assert cancellations(state, R, "why") == (RunCancelled(run=RunId("grandkid"), why=ANCESTOR_CANCELLED),)
+    assert cancellations(state, RunId("grandkid"), "why") == (RunCancelled(run=RunId("grandkid"), why="why"),)
+    assert cancellations(state, RunId("kid"), "why") == cancellations(state, R, "why")
 
 
 def test_a_child_of_a_cancelled_run_does_not_start() -> None:

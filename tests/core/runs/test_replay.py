@@ -1,8 +1,10 @@
 from core.runs.run_builders import NOW, after, intended, said, spawned
 from luftpause.core.model.ids import RunId
 from luftpause.core.runs.events import RunFinished
+from luftpause.core.runs.invariants import check
 from luftpause.core.runs.replay import History, replay, unfinished
 from luftpause.core.runs.state import Failed
+from luftpause.core.runs.view import view
 
 
 def test_a_history_gives_the_state_that_was_lived() -> None:
@@ -23,8 +25,19 @@ def test_a_damaged_history_makes_a_failed_run_that_is_not_resumed() -> None:
     assert unfinished(state) == ()
 
 
-def test_a_damaged_history_without_a_beginning_is_no_run() -> None:
-    assert len(replay([History(run=RunId("r"), events=(), damage="line 1 is broken")], NOW).runs) == 0
+def test_a_damaged_history_without_a_beginning_is_quarantined_under_its_handle() -> None:
+    state = replay([History(run=RunId("r"), events=(), damage="line 1 is broken")], NOW)
+    assert view(state, RunId("r")).error == "line 1 is broken"
+    check(state)
+    assert unfinished(state) == ()
+
+
+def test_an_ending_outlives_whatever_was_lost_before_it() -> None:
+    ending = RunFinished(run=RunId("r"), result="42")
+    for kept in ((spawned(), ending), (ending,)):
+        state = replay([History(run=RunId("r"), events=kept, damage="line 2 is broken")], NOW)
+        assert (view(state, RunId("r")).result, view(state, RunId("r")).error) == ("42", None)
+        check(state)
 
 
 def test_unfinished_runs_come_parents_first() -> None:

@@ -19,8 +19,9 @@ from luftpause.adapters.journal_file.journal import FileJournal
 from luftpause.core.model.ids import ANONYMOUS_CALLER, ANONYMOUS_PRINCIPAL, ModelName, RunId, ToolCallId
 from luftpause.core.runs.events import Event
 from luftpause.core.runs.messages import AssistantMessage, ToolCall, ToolMessage
+from luftpause.core.runs.tools import ToolHints, ToolSpec
 from luftpause.ports.journal import Loaded
-from luftpause.ports.tools import ToolHints, ToolOutcome, ToolSpec
+from luftpause.ports.tools import ToolOutcome
 from luftpause.ports.turns import TurnReply, TurnRequest
 from luftpause.services.runtime.orders import SpawnOrder
 from luftpause.services.runtime.service import RuntimeService
@@ -67,7 +68,7 @@ class LoggedTools:
         self._log = log
         self._crash = crash
 
-    async def catalogue(self) -> Sequence[ToolSpec]:
+    async def catalogue(self, _wanted: Sequence[str] | None = None) -> Sequence[ToolSpec]:
         return [
             ToolSpec(
                 name=name,

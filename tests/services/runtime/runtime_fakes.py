@@ -11,8 +11,9 @@ from luftpause.core.model.turns import Usage
 from luftpause.core.runs.events import Event
 from luftpause.core.runs.messages import AssistantMessage, ToolCall, ToolMessage
 from luftpause.core.runs.replay import History
+from luftpause.core.runs.tools import ToolHints, ToolSpec
 from luftpause.ports.journal import JournalFailedError, Loaded, StaleAppendError
-from luftpause.ports.tools import ToolHints, ToolOutcome, ToolSpec
+from luftpause.ports.tools import ToolOutcome
 from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
 from luftpause.services.runtime.orders import RuntimeSettings, SpawnOrder
 from luftpause.services.runtime.service import RuntimeService
@@ -104,8 +105,10 @@ class FakeTools:
     )
     unsafe: frozenset[str] = frozenset()
     made: list[tuple[str, str]] = field(default_factory=list)
+    asked: list[Sequence[str] | None] = field(default_factory=list)
 
-    async def catalogue(self) -> Sequence[ToolSpec]:
+    async def catalogue(self, wanted: Sequence[str] | None = None) -> Sequence[ToolSpec]:
+        self.asked.append(wanted)
         return [tool_spec(name, read_only=name not in self.unsafe) for name in sorted(self.tools)]
 
     async def call(self, tool: ToolSpec, arguments: Mapping[str, object], key: str) -> ToolOutcome:

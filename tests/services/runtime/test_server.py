@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -24,6 +24,7 @@ from services.runtime.runtime_fakes import (
     World,
     hold,
     in_time,
+    look,
     look_once,
     runtime,
     text,
@@ -363,30 +364,56 @@ def test_the_run_tree_is_served_as_json() -> None:
     in_time(live())
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"host": "evil.example"}, 421),
-        ({"origin": "http://evil.example"}, 403),
-        ({"origin": "http://localhost:3000", "host": "localhost:7000"}, 200),
-    ],
-)
-def test_the_mcp_route_refuses_foreign_hosts_and_origins(headers: dict[str, str], status: int) -> None:
-    request = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"},
-        },
-    }
-    accept = {"accept": "application/json, text/event-stream"}
+@both_eras
+def test_a_broken_journal_is_told_to_whoever_cancels_or_waits(mode: Mode) -> None:
+    async def live() -> None:
+        async with door(hold) as it, it.client(mode) as client:
+            handle = await spawn(client)
+            it.world.journal.broken = True
+            assert "the disk is full" in complaint(await client.call_tool("cancel", {"handle": handle}))
+            assert "the disk is full" in complaint(await client.call_tool("await", {"handles": [handle]}))
 
-    async def live() -> int:
-        async with door() as it, httpx2.AsyncClient() as http:
-            answer: Awaitable[httpx2.Response] = http.post(f"{it.url}/mcp", json=request, headers={**accept, **headers})
-            return (await answer).status_code
+    in_time(live())
 
-    assert in_time(live()) == status
+
+@both_eras
+def test_whole_numbers_may_be_written_with_a_point(mode: Mode) -> None:
+    async def live() -> None:
+        async with door(hold) as it, it.client(mode) as client:
+            handle = await spawn(client, maxToolCalls=2.0, maxTokens=7.0)
+            (run,) = it.world.service.look_at_all()
+            assert (run.spawn.run, run.spawn.max_tool_calls, run.spawn.max_tokens) == (handle, 2, 7)
+
+    in_time(live())
+
+
+@both_eras
+def test_arguments_too_many_to_be_judged_are_refused_too(mode: Mode) -> None:
+    async def live() -> str:
+        async with door() as it, it.client(mode) as client:
+            return complaint(await client.call_tool("spawn", {"task": 5} | {f"x{n}": n for n in range(20_000)}))
+
+    assert "$.task" in in_time(live())
+
+
+@both_eras
+def test_a_refusal_repeats_little_of_what_it_refuses(mode: Mode) -> None:
+    long = "x" * 100_000
+
+    async def live() -> None:
+        many = FakeTools({f"tool{number}": look for number in range(1000)})
+        async with door(tools=many) as it, it.client(mode) as client:
+            for tool, arguments in (
+                ("spawn", {"task": [long]}),
+                ("spawn", {"task": "x", long: 1}),
+                ("spawn", {"task": "x", "tools": [long]}),
+                ("spawn", {"task": "x", "parent": long}),
+                ("spawn", {"task": "x", "serviceClass": long}),
+                ("cancel", {"handle": long}),
+            ):
+                assert len(complaint(await client.call_tool(tool, arguments))) < 500
+            with pytest.raises(MCPError) as unknown:
+                await client.call_tool(long, {})
+            assert len(unknown.value.message) < 200
+
+    in_time(live())

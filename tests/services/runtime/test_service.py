@@ -8,7 +8,7 @@ from luftpause.core.runs.events import RunCancelled, RunRecovered
 from luftpause.core.runs.view import RunStatus, RunView
 from luftpause.ports.tools import ToolOutcome
 from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
-from luftpause.services.runtime.orders import RuntimeSettings, SpawnRefusedError, UnknownHandleError
+from luftpause.services.runtime.orders import NotKeptError, RuntimeSettings, SpawnRefusedError, UnknownHandleError
 from services.runtime.runtime_fakes import (
     FakeTools,
     MemoryJournal,
@@ -17,6 +17,7 @@ from services.runtime.runtime_fakes import (
     calls,
     hold,
     in_time,
+    look,
     look_once,
     order,
     runtime,
@@ -270,8 +271,89 @@ def test_a_broken_journal_refuses_spawns_and_acknowledges_nothing() -> None:
                 with pytest.raises(SpawnRefusedError, match="the disk is full"):
                     await world.service.spawn(order())
             assert world.service.journal_failure == "the disk is full"
-            assert (await world.service.cancel(ME, before)).status is RunStatus.RUNNING
+            for hopeless in (world.service.cancel(ME, before), world.service.wait(ME, [before], "all", 600)):
+                with pytest.raises(NotKeptError, match="the disk is full"):
+                    await hopeless
             assert len(world.service.look_at_all(ME)) == 1
+
+    in_time(live())
+
+
+def test_a_journal_that_breaks_while_somebody_waits_is_told_at_once() -> None:
+    async def live() -> None:
+        async with runtime(hold) as world:
+            run = await world.service.spawn(order())
+            waiting = asyncio.ensure_future(world.service.wait(ME, [run], "any", 600))
+            cancelling = asyncio.ensure_future(world.service.cancel(ME, run))
+            world.journal.broken = True
+            for told in (waiting, cancelling):
+                with pytest.raises(NotKeptError, match="the disk is full"):
+                    await told
+
+    in_time(live())
+
+
+def test_runs_that_ended_before_the_journal_broke_are_still_answered_for() -> None:
+    async def live() -> None:
+        async with runtime() as world:
+            done = await world.service.spawn(order())
+            await over(world, done)
+            world.journal.broken = True
+            with pytest.raises(SpawnRefusedError):
+                await world.service.spawn(order())
+            assert (await over(world, done))[0].status is RunStatus.FINISHED
+            assert (await world.service.cancel(ME, done)).status is RunStatus.FINISHED
+
+    in_time(live())
+
+
+def test_cancelling_a_finished_parent_ends_what_runs_below_it_before_it_returns() -> None:
+    async def say(request: TurnRequest) -> TurnReply:
+        return text("done") if request.messages[0].text == "short" else await hold(request)
+
+    async def live() -> None:
+        async with runtime(say) as world:
+            parent = await world.service.spawn(order("short"))
+            child = await world.service.spawn(order(parent=parent))
+            grandchild = await world.service.spawn(order(parent=child))
+            await over(world, parent)
+            assert (await world.service.cancel(ME, parent)).status is RunStatus.FINISHED
+            statuses = [run.status for run in world.service.look(ME, [child, grandchild])]
+            assert statuses == [RunStatus.CANCELLED, RunStatus.CANCELLED]
+
+    in_time(live())
+
+
+def test_a_run_keeps_the_tools_of_its_spawn_whatever_is_listed_later() -> None:
+    async def live() -> None:
+        journal, tools = MemoryJournal(), FakeTools()
+        answer = asyncio.Event()
+
+        async def say(request: TurnRequest) -> TurnReply:
+            await answer.wait()
+            return await look_once(request)
+
+        async with runtime(say, journal=journal, tools=tools) as world:
+            run = await world.service.spawn(order())
+            await world.turns.reached.wait()
+        later = FakeTools({"gaze": look, "look": look}, unsafe=frozenset({"look"}))
+        answer.set()
+        async with runtime(say, journal=journal, tools=later) as world:
+            (seen,) = await over(world, run)
+            assert seen.result == "I heard: moon is there"
+            assert [[tool.name for tool in request.tools] for request in world.turns.asked] == [["look"], ["look"]]
+            assert all(request.tools == seen.spawn.tools for request in world.turns.asked)
+            assert later.asked == [], "a run that has its tools asks no server for them"
+
+    in_time(live())
+
+
+def test_a_spawn_asks_for_the_tools_that_it_names_and_for_none_when_it_wants_none() -> None:
+    async def live() -> None:
+        async with runtime() as world:
+            for wanted in ((), ("look",), None):
+                await over(world, await world.service.spawn(order(tools=wanted)))
+            assert world.tools.asked == [("look",), None]
 
     in_time(live())
 

@@ -2,7 +2,7 @@ import pytest
 
 from luftpause.core.model.ids import RunId, ToolCallId
 from luftpause.core.runs.actions import CheckCall
-from luftpause.services.runtime.tool_check import SoundCall, UnsoundCall, misfit, verdict
+from luftpause.services.runtime.tool_check import SoundCall, UnsoundCall, verdict
 from services.runtime.runtime_fakes import tool_spec
 
 
@@ -29,6 +29,24 @@ def test_an_unsound_call_is_told_the_expected_shape(arguments: str) -> None:
     assert '"required":["at"]' in found.text
 
 
-def test_a_schema_that_makes_no_sense_or_points_elsewhere_judges_nothing() -> None:
-    assert misfit({"at": 1}, {"type": "nonsense"}) == ""
-    assert misfit({"at": 1}, {"$ref": "http://127.0.0.1:9/schema.json"}) == ""
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ('{"at":' + "[" * 3000 + "]" * 3000 + "}", "the arguments are no JSON object"),
+        ('{"at":' + "[" * 200 + "]" * 200 + "}", "nested more than 100 deep"),
+        (r'{"at":"\ud800"}', "the arguments are no JSON object"),
+        ('{"at":"\ud800"}', "the arguments are no JSON object"),
+    ],
+)
+def test_arguments_that_nobody_could_carry_on_are_told_to_the_model(arguments: str, told: str) -> None:
+    found = verdict(call("look", arguments), [tool_spec("look", schema={"type": "object"})])
+    assert isinstance(found, UnsoundCall)
+    assert told in found.text
+
+
+def test_an_unknown_tool_is_answered_with_some_names_not_with_all() -> None:
+    tools = [tool_spec(f"tool{number}") for number in range(1000)]
+    found = verdict(call("x" * 10_000, "{}"), tools)
+    assert isinstance(found, UnsoundCall)
+    assert "tool19 and 980 more" in found.text
+    assert len(found.text) < 500

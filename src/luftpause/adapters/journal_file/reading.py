@@ -1,9 +1,10 @@
 """From the lines of a journal file to histories: what is sound, what is torn off, and which runs are damaged.
 
-A broken last line is a write that never ended: it is cut off. A broken line before that was once acknowledged: the
-run that it belongs to must not go on, or it might do again what the lost record says was done. When the line does not
-tell whose it was, every unfinished run that shows no later record may have lost it, so all of those are damaged;
-runs whose sequence numbers go on without a gap have proven that it was not theirs.
+Broken lines that nothing sound follows are a write that never ended, be they one or many: they are cut off. A broken
+line before a sound one was once acknowledged: the run that it belongs to must not go on, or it might do again what the
+lost record says was done. When the line does not tell whose it was, every unfinished run that shows no later record may
+have lost it, so all of those are damaged; runs whose sequence numbers go on without a gap have proven that it was not
+theirs. A run whose ending is sound has nothing to go on with: its result stays, whatever was lost before it.
 """
 
 import re
@@ -13,7 +14,7 @@ from typing import Final
 
 from luftpause.adapters.journal_file.lines import BrokenLineError, Record, decode
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.events import Event, RunCancelled, RunFailed, RunFinished
+from luftpause.core.runs.events import Ending, Event
 from luftpause.core.runs.replay import History
 
 _NAMED_RUN: Final = re.compile(rb'"run":"([^"\\]{1,256})"')
@@ -51,10 +52,11 @@ class _Reader:
         self.epoch = max(self.epoch, record.epoch)
         events = self.events.setdefault(run, [])
         expected = self.last_seq.get(run, 0) + 1
-        if run in self.damage:
-            return
         if record.seq != expected:
-            self.damage[run] = f"its journal is damaged: record {expected} is missing before line {number}"
+            self.damage.setdefault(run, f"its journal is damaged: record {expected} is missing before line {number}")
+        if run in self.damage:
+            if isinstance(record.event, Ending):
+                events.append(record.event)
             return
         self.last_seq[run] = record.seq
         events.append(record.event)
@@ -65,10 +67,11 @@ class _Reader:
         named = _NAMED_RUN.search(line)
         run = None if named is None else RunId(named.group(1).decode("utf-8", "replace"))
         if run is not None and (run in self.events or line.startswith(_FIRST_RECORD)):
+            self.events.setdefault(run, [])
             self.damage.setdefault(run, f"its journal is damaged at line {number}")
             return
         for each, events in self.events.items():
-            if not isinstance(events[-1] if events else None, RunFinished | RunFailed | RunCancelled):
+            if not isinstance(events[-1] if events else None, Ending):
                 self.suspects[each] = (number, self.last_seq.get(each, 0))
 
     def histories(self) -> tuple[History, ...]:
@@ -89,19 +92,19 @@ def scan(lines: Iterable[bytes]) -> Scan:
     """
     reader = _Reader()
     sound_bytes = 0
-    pending: bytes | None = None
+    broken: list[tuple[int, bytes]] = []
     for number, line in enumerate(lines, start=1):
-        if pending is not None:
-            reader.lose(number - 1, pending)
-            sound_bytes += len(pending)
-            pending = None
         try:
             if not line.endswith(b"\n"):
                 raise BrokenLineError("torn")
             record = decode(line[:-1])
         except BrokenLineError:
-            pending = line
+            broken.append((number, line))
             continue
+        for lost_number, lost in broken:
+            reader.lose(lost_number, lost)
+            sound_bytes += len(lost)
+        broken.clear()
         reader.take(number, record)
         sound_bytes += len(line)
     return Scan(

@@ -1,7 +1,8 @@
 """One tool server: an owner task that connects, lists, waits for the end and connects again.
 
 The SDK's client answers a lost server with a CancelledError in whoever calls it, or never works again. So it lives in
-the owner task, every call runs in a small task of its own, and callers only wait for that.
+the owner task, every call runs in a small task of its own, and callers only wait for that. All runs share the
+connection: it ends when its transport says so, and never for anything that a call was answered.
 """
 
 import asyncio
@@ -15,22 +16,23 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
-    INVALID_REQUEST,
     CallToolResult,
+    JSONRPCRequest,
     PaginatedRequestParams,
     RequestParamsMeta,
     Tool,
 )
-from pydantic import ValidationError
 
+from luftpause.adapters.tools_mcp.isolation import Break, break_of
 from luftpause.adapters.tools_mcp.results import failure, outcome_of
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec, transport
 from luftpause.ports.tools import ToolOutcome
 
 LISTED_TOOLS_MAX: Final = 1000
 KEY_FIELD: Final = "luftpause/idempotencyKey"
-_LOST_SESSION: Final = ("session not found", "session terminated")
-_BROKEN: Final = ("connection closed", "stream ended")
+_TRIES_MAX: Final = 3
+_STREAM_BROKE: Final = ("SSE stream ", "Connection closed")
+"""How the SDK says that an answer will never come. A server may say so too, of its own call."""
 logger = logging.getLogger("luftpause.tools")
 
 
@@ -43,11 +45,11 @@ class _Link:
 
 
 class _BrokeOffError(Exception):
-    """The connection died while the call was under way."""
+    """The answer of this call will never come."""
 
 
 class _NotRunError(Exception):
-    """The server forgot our session before it looked at the call."""
+    """The server never saw the call."""
 
 
 class ServerConnection:
@@ -56,7 +58,9 @@ class ServerConnection:
     def __init__(self, spec: ToolServerSpec) -> None:
         self.spec = spec
         self.tools: tuple[Tool, ...] = ()
-        self._attempt: asyncio.Future[_Link | None] = asyncio.get_running_loop().create_future()
+        self._link: _Link | None = None
+        self._back = asyncio.Event()
+        self._away_since = asyncio.get_running_loop().time()
         self._tried = asyncio.Event()
         self._cause = "not connected yet"
         self._owner: asyncio.Task[None] | None = None
@@ -73,36 +77,49 @@ class ServerConnection:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    @property
+    def was_tried(self) -> bool:
+        """Whether the first attempt to connect has ended, well or badly."""
+        return self._tried.is_set()
+
     async def tried(self) -> None:
         """Return once the first attempt to connect has ended, well or badly."""
         await self._tried.wait()
 
     async def call(self, tool: str, arguments: Mapping[str, object], key: str, *, repeatable: bool) -> ToolOutcome:
-        """Call a tool; see the port. A call that surely did not run, or may run twice, is made once more."""
-        for last_try in (False, True):
-            link = await self._link()
+        """Call a tool; see the port. A call that surely did not run, or may run twice, is made again a few times."""
+        unsendable = _unsendable(tool, arguments)
+        if unsendable:
+            return failure(f"these arguments cannot be sent: {unsendable}")
+        outcome_unknown = False
+        for _ in range(_TRIES_MAX):
+            link = await self._reach()
             if link is None:
-                return failure(f"tool server {self.spec.name!r} is unavailable: {self._cause}")
+                break
             try:
                 return await self._call_over(link, tool, arguments, key)
             except _NotRunError:
-                link.lost.set()
+                continue
             except _BrokeOffError:
-                link.lost.set()
+                outcome_unknown = True
                 if not repeatable:
                     break
-            if last_try:
-                break
-            await asyncio.sleep(0)  # lets the owner see the loss first
-        return failure(
-            f"tool server {self.spec.name!r} broke off during this call; whether it took effect is unknown",
-            unknown=True,
-        )
+        if outcome_unknown and not repeatable:
+            return failure(
+                f"tool server {self.spec.name!r} broke off during this call; whether it took effect is unknown",
+                unknown=True,
+            )
+        return failure(f"tool server {self.spec.name!r} is unavailable: {self._cause}", unknown=outcome_unknown)
 
-    async def _link(self) -> _Link | None:
-        """Return the connection; wait for an attempt under way, but not for one that is to come."""
-        done, _ = await asyncio.wait({self._attempt}, timeout=self.spec.connect_timeout_s)
-        return self._attempt.result() if done and self._attempt.done() else None
+    async def _reach(self) -> _Link | None:
+        """Return the connection. A server that went away a moment ago is waited for, one that is long gone is not."""
+        try:
+            async with asyncio.timeout_at(self._away_since + self.spec.grace_s):
+                while self._link is None:
+                    await self._back.wait()
+        except TimeoutError:
+            return None
+        return self._link
 
     async def _call_over(self, link: _Link, tool: str, arguments: Mapping[str, object], key: str) -> ToolOutcome:
         meta = cast("RequestParamsMeta", {KEY_FIELD: key})
@@ -114,101 +131,128 @@ class ServerConnection:
             await asyncio.wait({task, gone}, timeout=self.spec.timeout_s, return_when=asyncio.FIRST_COMPLETED)
             if not task.done() and gone.done():
                 await asyncio.wait({task}, timeout=1.0)  # its answer may be on its way still
-                raise _BrokeOffError
+                if not task.done():
+                    raise _BrokeOffError
             if not task.done():
                 return failure(f"no answer within {self.spec.timeout_s:g} s", unknown=True)
-            return self._outcome(task)
+            return self._outcome(task, link)
         finally:
             task.cancel()
             gone.cancel()
 
-    def _outcome(self, task: "asyncio.Task[CallToolResult]") -> ToolOutcome:
+    def _outcome(self, task: "asyncio.Task[CallToolResult]", link: _Link) -> ToolOutcome:
         if task.cancelled():
             raise _BrokeOffError
         error = task.exception()
         if error is None:
             return outcome_of(task.result())
         if isinstance(error, MCPError):
-            told = error.message.lower()
-            if error.code == INVALID_REQUEST and any(sign in told for sign in _LOST_SESSION):
+            broke = break_of(error.data)
+            if broke is Break.NOT_SENT:
                 raise _NotRunError
-            if error.code == CONNECTION_CLOSED and any(sign in told for sign in _BROKEN):
+            if broke is Break.UNKNOWN or self._never_answered(error, link):
                 raise _BrokeOffError
             return failure(error.message)
         logger.warning("tool_call_failed", extra={"server": self.spec.name}, exc_info=error)
-        if isinstance(error, ValidationError | RuntimeError):
-            return failure(f"tool server {self.spec.name!r} gave an answer that breaks its own promises: {error}")
-        raise _BrokeOffError
+        return failure(f"tool server {self.spec.name!r} gave an answer that breaks its own promises: {error}")
+
+    def _never_answered(self, error: MCPError, link: _Link) -> bool:
+        """Whether the SDK made this error up. Over stdio it does so only once the connection is lost."""
+        if error.code != CONNECTION_CLOSED:
+            return False
+        return link.lost.is_set() or (bool(self.spec.url) and error.message.startswith(_STREAM_BROKE))
 
     async def _own(self) -> None:
         backoff_s = self.spec.backoff_s
+        clock = asyncio.get_running_loop().time
         while True:
-            connected = await self._hold()
-            if connected:
+            began = clock()
+            if await self._hold() and clock() - began >= self.spec.settled_s:
                 backoff_s = self.spec.backoff_s
-                continue
             await asyncio.sleep(backoff_s)
             backoff_s = min(backoff_s * 2, self.spec.backoff_max_s)
-            self._attempt = asyncio.get_running_loop().create_future()
 
     async def _hold(self) -> bool:
         """Connect and stay until the connection is lost. False when it never came about."""
         lost = asyncio.Event()
+
+        def end() -> None:
+            lost.set()
+            if self._link is not None and self._link.lost is lost:
+                self._let_go("the connection was lost")
+
         connected = False
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self.spec.connect_timeout_s):
-                    client = await stack.enter_async_context(Client(transport(self.spec, lost.set), client_info=None))
-                    self.tools = await _listed(client)
-                connected = True
-                self._attempt.set_result(_Link(client, lost))
-                self._tried.set()
-                logger.info("tool_server_connected", extra={"server": self.spec.name, "tools": len(self.tools)})
+                    client = await stack.enter_async_context(Client(transport(self.spec, end), client_info=None))
+                    self.tools = await _listed(client, self.spec.name)
+                connected = not lost.is_set()
+                if connected:
+                    self._link = _Link(client, lost)
+                    self._back.set()
+                    self._tried.set()
+                    logger.info("tool_server_connected", extra={"server": self.spec.name, "tools": len(self.tools)})
                 await lost.wait()
-                self._renew("the connection was lost")
+            self._report("the connection was lost")
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            self._report(connected, None)
+            self._report("the connection was lost")
         except (Exception, BaseExceptionGroup) as error:  # the SDK raises whatever its transports do
             logger.debug("tool_server_error", extra={"server": self.spec.name}, exc_info=True)
-            self._report(connected, error)
+            self._report(_innermost(error))
+        finally:
+            lost.set()
+            self._tried.set()
         return connected
 
-    def _renew(self, cause: str) -> None:
-        """From now on callers wait for the next attempt."""
+    def _let_go(self, cause: str) -> None:
+        """From now on callers wait for the next connection, for a while."""
         self._cause = cause
-        if self._attempt.done():
-            self._attempt = asyncio.get_running_loop().create_future()
+        if self._link is not None:
+            self._link = None
+            self._back.clear()
+            self._away_since = asyncio.get_running_loop().time()
 
-    def _report(self, connected: bool, error: BaseException | None) -> None:
-        cause = _innermost(error)
+    def _report(self, cause: str) -> None:
         logger.warning("tool_server_lost", extra={"server": self.spec.name, "error": cause})
-        if connected:
-            self._renew(cause)
-            return
-        self._cause = cause
-        self._tried.set()
-        if not self._attempt.done():
-            self._attempt.set_result(None)
+        self._let_go(cause)
 
 
-def _innermost(error: BaseException | None) -> str:
+def _unsendable(tool: str, arguments: Mapping[str, object]) -> str:
+    """Return why a call cannot be written down, empty when it can: inside the SDK that would end the connection."""
+    try:
+        call = {"name": tool, "arguments": arguments}
+        JSONRPCRequest(jsonrpc="2.0", id=0, method="tools/call", params=call).model_dump_json(exclude_unset=True)
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return ""
+
+
+def _innermost(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
         return "it did not answer in time"
-    return "the connection was lost" if error is None else str(error) or type(error).__name__
+    return str(error) or type(error).__name__
 
 
-async def _listed(client: Client) -> tuple[Tool, ...]:
-    tools: list[Tool] = []
+async def _listed(client: Client, server: str) -> tuple[Tool, ...]:
+    """Return a server's tools, each name once. What is left out is logged."""
+    tools: dict[str, Tool] = {}
     cursor: str | None = None
-    while len(tools) < LISTED_TOOLS_MAX:
+    while True:
         page = await client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
-        tools.extend(page.tools)
+        for tool in page.tools:
+            if tool.name in tools:
+                logger.warning("tool_listed_twice", extra={"server": server, "tool": tool.name})
+            elif len(tools) < LISTED_TOOLS_MAX:
+                tools[tool.name] = tool
+            else:
+                logger.warning("tools_left_out", extra={"server": server, "max": LISTED_TOOLS_MAX, "first": tool.name})
+                return tuple(tools.values())
         cursor = page.next_cursor
         if cursor is None:
-            break
-    return tuple(tools[:LISTED_TOOLS_MAX])
+            return tuple(tools.values())

@@ -1,19 +1,26 @@
 """All tool servers behind the tools port: their tools under names that a model can be offered."""
 
 import asyncio
+import itertools
+import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from mcp_types import Tool
 
 from luftpause.adapters.tools_mcp.connection import ServerConnection
+from luftpause.adapters.tools_mcp.results import failure
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
-from luftpause.ports.tools import ToolHints, ToolOutcome, ToolSpec
+from luftpause.core.runs.tools import ToolHints, ToolSpec, find
+from luftpause.ports.tools import ToolOutcome
 
 _NAME_MAX: Final = 64
+_MOMENT_S: Final = 2.0
+"""So long a spawn that names no tools waits for servers that are still starting."""
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
+logger = logging.getLogger("luftpause.tools")
 
 
 class McpTools:
@@ -31,35 +38,62 @@ class McpTools:
         """Stop every server that was started and leave the others."""
         await asyncio.gather(*(connection.close() for connection in self._connections.values()))
 
-    async def catalogue(self) -> Sequence[ToolSpec]:
+    async def catalogue(self, wanted: Sequence[str] | None = None) -> Sequence[ToolSpec]:
         """Return all known tools by name; see the port."""
-        for connection in self._connections.values():
-            await connection.tried()
-        return name_tools((name, connection.tools) for name, connection in self._connections.items())
+        loop = asyncio.get_running_loop()
+        until = None if wanted is not None else loop.time() + _MOMENT_S
+        while True:
+            known = name_tools((name, connection.tools) for name, connection in self._connections.items())
+            untried = {name: each for name, each in self._connections.items() if not each.was_tried}
+            if not untried or (wanted is not None and all(find(known, name) for name in wanted)):
+                return known
+            if until is not None and loop.time() >= until:
+                logger.warning("tool_servers_not_waited_for", extra={"servers": sorted(untried)})
+                return known
+            await _first_tried(untried.values(), None if until is None else until - loop.time())
 
     async def call(self, tool: ToolSpec, arguments: Mapping[str, object], key: str) -> ToolOutcome:
         """Call a tool; see the port."""
-        connection = self._connections[tool.server]
+        connection = self._connections.get(tool.server)
+        if connection is None:
+            return failure(f"tool server {tool.server!r} is not configured any more")
         return await connection.call(tool.tool, arguments, key, repeatable=tool.repeatable)
+
+
+async def _first_tried(connections: Iterable[ServerConnection], timeout_s: float | None) -> None:
+    """Wait until one of these was tried, or the time is up."""
+    waits = [asyncio.create_task(connection.tried()) for connection in connections]
+    try:
+        await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 def name_tools(listings: Iterable[tuple[str, Sequence[Tool]]]) -> tuple[ToolSpec, ...]:
     """Return the tools of all servers, sorted by the name that each is offered under.
 
-    Models take letters, digits, `_` and `-` in names, at most 64; anything else becomes `_`.
+    Models take letters, digits, `_` and `-` in names, at most 64; anything else becomes `_`. A tool goes by its bare
+    name when that is its alone, else by its long one, with a number where that is taken too. The names follow from what
+    is listed, not from the order that it is listed in.
     """
     every = [(server, tool) for server, tools in listings for tool in tools]
     owners = Counter(_fit(tool.name) for _, tool in every)
-    named: dict[str, ToolSpec] = {}
-    for server, tool in every:
-        bare = _fit(tool.name)
-        name = bare if owners[bare] == 1 else _fit(f"{server}__{tool.name}")
-        named.setdefault(name, _spec(name, server, tool))
-    return tuple(named[name] for name in sorted(named))
+    alone = [(server, tool) for server, tool in every if owners[_fit(tool.name)] == 1]
+    others = [(server, tool) for server, tool in every if owners[_fit(tool.name)] > 1]
+    named = {_fit(tool.name): (server, tool) for server, tool in alone}
+    for server, tool in sorted(others, key=lambda each: (each[0], each[1].name)):
+        named[_free_name(_fit(f"{server}__{tool.name}"), named)] = (server, tool)
+    return tuple(_spec(name, *named[name]) for name in sorted(named))
 
 
 def _fit(name: str) -> str:
-    return _UNFIT.sub("_", name)[:_NAME_MAX]
+    return _UNFIT.sub("_", name)[:_NAME_MAX] or "_"
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    numbered = (f"{name[: _NAME_MAX - len(suffix)]}{suffix}" for suffix in map("_{}".format, itertools.count(2)))
+    return next(each for each in itertools.chain((name,), numbered) if each not in taken)
 
 
 def _spec(name: str, server: str, tool: Tool) -> ToolSpec:

@@ -3,16 +3,18 @@
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
 from anyio import BrokenResourceError, ClosedResourceError, EndOfStream, create_memory_object_stream, create_task_group
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
+
+from luftpause.adapters.tools_mcp.isolation import IsolatingClient
+from luftpause.adapters.tools_mcp.listing import tidy
 
 INHERITED: Final = ("PATH", "HOME", "LANG", "TMPDIR")
 INHERITED_PREFIX: Final = "LC_"
@@ -30,7 +32,9 @@ class ToolServerSpec:
         token: sent as a bearer token to `url`, unless empty.
         timeout_s: a call that takes longer has failed.
         connect_timeout_s: an attempt to start and list it that takes longer has failed.
-        backoff_s: pause after a failed attempt; it doubles up to `backoff_max_s`.
+        backoff_s: pause before the next attempt; it doubles up to `backoff_max_s` until a connection has lasted for
+            `settled_s`.
+        grace_s: a call waits for a server that went away no longer ago than this.
     """
 
     name: str
@@ -42,6 +46,8 @@ class ToolServerSpec:
     connect_timeout_s: float = 30.0
     backoff_s: float = 0.5
     backoff_max_s: float = 30.0
+    settled_s: float = 30.0
+    grace_s: float = 15.0
 
 
 def child_environment(extra: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
@@ -50,26 +56,21 @@ def child_environment(extra: Mapping[str, str], ours: Mapping[str, str]) -> dict
     return {**allowed, **extra}
 
 
-def transport(spec: ToolServerSpec, on_end: Callable[[], None]) -> AbstractAsyncContextManager[Streams]:
-    """Return the way to a server. `on_end` is called when the server goes away by itself."""
-    return _child(spec, on_end) if spec.command else _remote(spec)
-
-
 @asynccontextmanager
-async def _child(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncIterator[Streams]:
-    program, *arguments = (part.replace("${python}", sys.executable) for part in spec.command)
-    parameters = StdioServerParameters(
-        command=program, args=arguments, env=child_environment(spec.env, os.environ), encoding_error_handler="replace"
-    )
-    async with stdio_client(parameters) as (read, write):
+async def transport(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncIterator[Streams]:
+    """Open the way to a server. `on_end` is called when the way ends by itself, and never for what a server says."""
+    async with _child(spec) if spec.command else _remote(spec, on_end) as (read, write):
         sender, receiver = create_memory_object_stream[SessionMessage | Exception](0)
 
         async def pass_on() -> None:
-            # The SDK says nothing when an idle child dies; the end of its output does.
+            # The SDK says nothing when an idle connection ends; the end of what can be read from it does.
             async with sender:
                 try:
                     while True:
-                        await sender.send(await read.receive())
+                        item = await read.receive()
+                        if isinstance(item, SessionMessage):
+                            tidy(item.message, spec.name)
+                        await sender.send(item)
                 except EndOfStream:
                     on_end()
                 except (BrokenResourceError, ClosedResourceError):
@@ -82,10 +83,25 @@ async def _child(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncItera
 
 
 @asynccontextmanager
-async def _remote(spec: ToolServerSpec) -> AsyncIterator[Streams]:
-    headers = {"Authorization": f"Bearer {spec.token}"} if spec.token else None
+async def _child(spec: ToolServerSpec) -> AsyncIterator[Streams]:
+    program, *arguments = (part.replace("${python}", sys.executable) for part in spec.command)
+    parameters = StdioServerParameters(
+        command=program, args=arguments, env=child_environment(spec.env, os.environ), encoding_error_handler="replace"
+    )
+    async with stdio_client(parameters) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def _remote(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncIterator[Streams]:
+    headers = {"Authorization": f"Bearer {spec.token}"} if spec.token else {}
     async with (
-        create_mcp_http_client(headers=headers) as http_client,
+        IsolatingClient(
+            on_end,
+            headers,
+            connect_timeout_s=spec.connect_timeout_s,
+            answer_timeout_s=spec.timeout_s + spec.connect_timeout_s,
+        ) as http_client,
         streamable_http_client(spec.url, http_client=http_client) as streams,
     ):
         yield streams

@@ -1,15 +1,19 @@
 """The turns port over the LLM door.
 
-A 429 is waited out, as often as it takes. What may pass (no connection, a stream that breaks off, a 5xx; llama.cpp
-answers 500 now and then when a reply broke its tool-call grammar) is tried again a few times. Anything else is final.
+A 429 is waited out, as often as it takes: whoever says so is alive. When nobody is there (no connection, a 502, 503 or
+504) the turn waits for somebody to come back until the turn timeout has passed since the last sign of life. A reply
+that is broken (its stream breaks off or is empty, or a 500: llama.cpp answers so now and then when a reply broke its
+tool-call grammar) is asked for again a few times. Anything else is final.
 """
 
 import asyncio
 import logging
+import random
 import time
+from dataclasses import dataclass
 from typing import Final
 
-from luftpause.adapters.turns_http.reply import BrokenReplyError, ReplyAssembler, error_text
+from luftpause.adapters.turns_http.reply import BrokenReplyError, EmptyReplyError, ReplyAssembler, error_text
 from luftpause.adapters.turns_http.request import authorization, build
 from luftpause.adapters.turns_http.retry import Patience, retry_after_s
 from luftpause.adapters.turns_http.sse import EventReader, EventTooLongError
@@ -20,11 +24,18 @@ from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
 
 _ERROR_BODY_MAX: Final = 64 * 1024
 _END_RUN_TIMEOUT_S: Final = 10.0
+_EMPTY_REPLIES_MAX: Final = 2
+_NOBODY_THERE: Final = (502, 503, 504)
+_draw: Final = random.SystemRandom().random
 logger = logging.getLogger("luftpause.turns")
 
 
 class _TryFailedError(Exception):
     """This try failed; another may not."""
+
+
+class _NobodyThereError(Exception):
+    """The engine, or the door itself, is away for now."""
 
 
 class _RateLimitedError(Exception):
@@ -46,21 +57,25 @@ class HttpTurns:
 
     async def take(self, request: TurnRequest) -> TurnReply:
         """Take a turn; see the port."""
+        course = _Course(run=request.run, alive_at=asyncio.get_running_loop().time())
         wire = build(request, self._token)
-        failures = 0
         while True:
             try:
-                return await self._try(wire)
+                return await self._try(wire, course)
             except _RateLimitedError as limit:
                 logger.info("turn_rate_limited", extra={"run": request.run, "pause_s": limit.pause_s})
                 await asyncio.sleep(limit.pause_s)
+                course.show_life()
+            except EmptyReplyError as error:
+                await self._pause_after_failure(course, str(error), tries=_EMPTY_REPLIES_MAX)
             except (_TryFailedError, BrokenReplyError, EventTooLongError, EngineBrokeError) as error:
-                failures = await self._pause(request, failures, error)
-            except EngineUnreachableError as error:
-                failures = await self._pause(request, failures, f"the LLM door cannot be reached: {error}")
+                await self._pause_after_failure(course, str(error))
             except TimeoutError:
-                silent_s = self._patience.turn_timeout_s
-                failures = await self._pause(request, failures, f"no sign of life for {silent_s:g} s")
+                await self._pause_after_failure(course, f"no sign of life for {self._patience.turn_timeout_s:g} s")
+            except EngineUnreachableError as error:
+                await self._pause_while_away(course, f"the LLM door cannot be reached: {error}")
+            except _NobodyThereError as error:
+                await self._pause_while_away(course, str(error))
 
     async def end_run(self, run: RunId) -> None:
         """Let the scheduler forget the run; see the port."""
@@ -81,20 +96,35 @@ class HttpTurns:
         if exchange.status >= 400 and exchange.status != 404:
             logger.warning("run_end_not_reported", extra={"run": run, "error": f"status {exchange.status}"})
 
-    async def _pause(self, request: TurnRequest, failures: int, cause: Exception | str) -> int:
+    async def _pause_after_failure(self, course: "_Course", cause: str, tries: int | None = None) -> None:
         """Wait before another try, and count.
 
         Raises:
             TurnFailedError: there have been enough.
         """
-        failures += 1
-        logger.info("turn_try_failed", extra={"run": request.run, "failures": failures, "cause": str(cause)})
-        if failures >= self._patience.tries:
-            raise TurnFailedError(f"the turn failed {failures} times, at last: {cause}")
-        await asyncio.sleep(self._patience.pause_after(failures))
-        return failures
+        course.failures += 1
+        logger.info("turn_try_failed", extra={"run": course.run, "failures": course.failures, "cause": cause})
+        if course.failures >= (self._patience.tries if tries is None else tries):
+            raise TurnFailedError(f"the turn failed {course.failures} times, at last: {cause}")
+        await asyncio.sleep(self._patience.pause_after(course.failures, _draw()))
 
-    async def _try(self, wire: EngineRequest) -> TurnReply:
+    async def _pause_while_away(self, course: "_Course", cause: str) -> None:
+        """Wait before looking again whether somebody is there.
+
+        Raises:
+            TurnFailedError: the turn timeout has passed since the last sign of life.
+        """
+        course.misses += 1
+        level = logging.WARNING if course.misses == 1 else logging.DEBUG
+        logger.log(level, "turn_waits_for_engine", extra={"run": course.run, "cause": cause})
+        now = asyncio.get_running_loop().time()
+        pause_s = self._patience.pause_after(course.misses, _draw())
+        if now + pause_s >= course.alive_at + self._patience.turn_timeout_s:
+            away_s = now - course.alive_at
+            raise TurnFailedError(f"the turn could not be had for {away_s:.0f} s, at last: {cause}")
+        await asyncio.sleep(pause_s)
+
+    async def _try(self, wire: EngineRequest, course: "_Course") -> TurnReply:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(self._patience.turn_timeout_s) as patience:
             exchange = await self._engines.send(self._endpoint, wire)
@@ -104,12 +134,27 @@ class HttpTurns:
                 reader, assembler = EventReader(), ReplyAssembler()
                 while piece := await exchange.read():
                     # Pings of a held turn count too: whoever is merely held is not dead.
+                    course.show_life()
                     patience.reschedule(loop.time() + self._patience.turn_timeout_s)
                     for data in reader.feed(piece):
                         assembler.take(data)
                 return assembler.finished()
             finally:
                 exchange.close()
+
+
+@dataclass(slots=True)
+class _Course:
+    """What one turn has been through. `alive_at`: the last sign of life, `misses`: since then nobody was there."""
+
+    run: RunId
+    alive_at: float
+    failures: int = 0
+    misses: int = 0
+
+    def show_life(self) -> None:
+        self.alive_at = asyncio.get_running_loop().time()
+        self.misses = 0
 
 
 async def _raise_for(exchange: Exchange) -> None:
@@ -120,6 +165,8 @@ async def _raise_for(exchange: Exchange) -> None:
         raise _RateLimitedError(retry_after_s(value, time.time()))
     said = error_text(await _read_some(exchange))
     told = f"status {status}: {said}" if said else f"status {status}"
+    if status in _NOBODY_THERE:
+        raise _NobodyThereError(told)
     if status >= 500:
         raise _TryFailedError(told)
     raise TurnFailedError(f"the turn was refused with {told}")

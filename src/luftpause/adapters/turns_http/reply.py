@@ -23,6 +23,10 @@ class BrokenReplyError(Exception):
     """The stream is no reply: not JSON, an error event, or it ended before the reply did."""
 
 
+class EmptyReplyError(BrokenReplyError):
+    """The stream is whole, but there is neither text nor a call in it."""
+
+
 class _Function(msgspec.Struct):
     name: str | None = None
     arguments: str | None = None
@@ -98,7 +102,7 @@ class ReplyAssembler:
             return
         try:
             chunk = msgspec.json.decode(data, type=_Chunk)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise BrokenReplyError(f"the engine sent something that is no chunk: {error}") from error
         if chunk.error is not None:
             raise BrokenReplyError(error_text(data))
@@ -113,6 +117,7 @@ class ReplyAssembler:
 
         Raises:
             BrokenReplyError: the stream ended too early.
+            EmptyReplyError: there is nothing in it.
         """
         if not self._done and not self._finish:
             raise BrokenReplyError("the engine closed the stream before the reply was complete")
@@ -123,6 +128,8 @@ class ReplyAssembler:
             seen.add(call)
             calls.append(ToolCall(call=ToolCallId(call), tool=slot.name, arguments="".join(slot.arguments)))
         message = AssistantMessage(text="".join(self._text), tool_calls=tuple(calls))
+        if not message.text.strip() and not calls:
+            raise EmptyReplyError(f"the engine's reply is empty, its finish reason {self._finish or 'not given'}")
         return TurnReply(message=message, finish=self._finish, usage=self._usage)
 
     def _take_choice(self, choice: _Choice) -> None:
@@ -140,24 +147,36 @@ class ReplyAssembler:
                 slot.arguments.append(piece.function.arguments or "")
 
     def _slot_for(self, piece: _CallPiece) -> _Slot:
-        """Find the call that a piece continues; a name or a new id where there is one already begins another."""
+        """Find the call that a piece continues.
+
+        A new id, or a name again, begins another; but some engines say name, id and index with every piece, and some
+        give every call the same ones, so with an index the name only does after arguments that are complete.
+        """
         known = [slot for slot in self._slots if slot.index == piece.index]
         if known:
             last = known[-1]
             other_id = bool(piece.id and last.id and piece.id != last.id)
-            named_again = piece.index is None and bool(piece.function and piece.function.name and last.name)
-            if not other_id and not named_again:
+            named_again = bool(piece.function and piece.function.name and last.name)
+            if not other_id and not (named_again and (piece.index is None or _is_whole(last.arguments))):
                 return last
         slot = _Slot(index=piece.index)
         self._slots.append(slot)
         return slot
 
 
+def _is_whole(arguments: list[str]) -> bool:
+    try:
+        msgspec.json.decode("".join(arguments))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def error_text(body: bytes) -> str:
     """Return what an error body says, whatever its shape, cut to a readable length."""
     try:
         text = msgspec.json.decode(body, type=_ErrorBody).error.message
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         text = body.decode("utf-8", "replace").strip()
     return text[:_ERROR_TEXT_MAX]
 

@@ -11,24 +11,32 @@ RATE_LIMIT_PAUSE_S: Final = 1.0
 PAUSE_MAX_S: Final = 3600.0
 """No longer than this, whatever a Retry-After says."""
 
+_DOUBLINGS_MAX: Final = 30
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
     """How long to put up with an engine.
 
     Attributes:
-        turn_timeout_s: without any byte from the LLM door for this long, a try has failed.
-        tries: in all, for failures that may pass; being rate-limited does not count.
+        turn_timeout_s: without a sign of life for this long, a try has failed, and nobody to be reached fails the turn.
+        tries: in all, for replies that are broken; that nobody is there, or is there but busy, does not count.
         backoff_s: pause before the second try; it doubles before each further one.
+        backoff_max_s: longest pause.
     """
 
     turn_timeout_s: float = 600.0
     tries: int = 5
     backoff_s: float = 0.5
+    backoff_max_s: float = 5.0
 
-    def pause_after(self, failures: int) -> float:
-        """Return the seconds to wait after so many failures, at least one."""
-        return self.backoff_s * float(2 ** (failures - 1))
+    def pause_after(self, failures: int, draw: float) -> float:
+        """Return the seconds to wait after so many failures in a row, at least one.
+
+        `draw`, from 0 to 1, takes up to half of it away, so that runs which failed together come back one by one.
+        """
+        whole = self.backoff_s * 2.0 ** min(failures - 1, _DOUBLINGS_MAX)
+        return min(whole, self.backoff_max_s) * (1.0 - draw / 2.0)
 
 
 def retry_after_s(value: bytes | None, utc_s: float) -> float:

@@ -17,11 +17,12 @@ from luftpause.core.model.ids import CallerId, ModelName, RunId, ToolCallId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.runs.events import Ending
 from luftpause.core.runs.messages import Message
+from luftpause.core.runs.tools import ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeTurn:
-    """Ask the model to go on from `messages`. `tools`: names to offer, none when it must answer."""
+    """Ask the model to go on from `messages`. `tools`: what to offer, none when it must answer."""
 
     run: RunId
     model: ModelName
@@ -29,7 +30,7 @@ class TakeTurn:
     caller: CallerId
     parent: RunId | None
     messages: tuple[Message, ...]
-    tools: tuple[str, ...]
+    tools: tuple[ToolSpec, ...]
     max_tokens: int
     parallel_tool_calls: bool
 

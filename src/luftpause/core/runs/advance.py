@@ -79,6 +79,16 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
             assert_never(event)
 
 
+def cancellations(state: State, run: RunId, why: str) -> tuple[RunCancelled, ...]:
+    """Return what ends a run and all that runs below it, also below runs that are over themselves."""
+    family = (state.runs[run], *descendants(state, run))
+    return tuple(
+        RunCancelled(run=each.spawn.run, why=why if each.spawn.run == run else ANCESTOR_CANCELLED)
+        for each in family
+        if not each.is_over
+    )
+
+
 def _spawned(state: State, event: RunSpawned, now: Instant) -> Decision:
     if event.run in state.runs:
         return Decision(state=state)
@@ -168,8 +178,7 @@ def _ended(state: State, run: Run, event: Ending) -> Decision:
     state = replace(_put(state, over), running=state.running - 1)
     actions: list[Action] = [CancelWork(run=event.run), ReportEnd(run=event.run)]
     if isinstance(event, RunCancelled):
-        below = (each.spawn.run for each in descendants(state, event.run) if not each.is_over)
-        actions.extend(EndRun(ending=RunCancelled(run=each, why=ANCESTOR_CANCELLED)) for each in below)
+        actions.extend(EndRun(ending=ending) for ending in cancellations(state, event.run, ""))
     return Decision(state=state, actions=tuple(actions))
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from luftpause.core.model.ids import CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import ServiceClass, Usage
 from luftpause.core.runs.messages import AssistantMessage
+from luftpause.core.runs.tools import ToolSpec
 
 DEFAULT_TOOL_CALLS_MAX = 8
 """Tool calls that a run may ask for unless its spawn says otherwise."""
@@ -24,7 +25,7 @@ class RunSpawned:
 
     Attributes:
         task: the first user message, unchanged.
-        tools: names offered to the model, fixed for the run's life so that its prompt prefix stays the same.
+        tools: offered to the model, as they were at the spawn and for the run's whole life.
         max_tool_calls: after so many calls no tools are offered and the model must answer.
         max_tokens: of one reply; 0 leaves it to the engine.
         parallel_tool_calls: whether the model may ask for several calls in one reply.
@@ -38,7 +39,7 @@ class RunSpawned:
     caller: CallerId
     principal: PrincipalId
     system: str | None = None
-    tools: tuple[str, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
     max_tool_calls: int = DEFAULT_TOOL_CALLS_MAX
     max_tokens: int = DEFAULT_REPLY_TOKENS_MAX
     parallel_tool_calls: bool = False

@@ -76,6 +76,8 @@ class LauncherService:
     async def start(self) -> None:
         """Begin to start every engine, and return without waiting for any of them. Once only."""
         assert self._owner is None, "started twice"
+        if not self._plan.engines:
+            return  # nothing to watch, and nobody who could say at the end that all are gone
         now = self._now()
         for plan in self._plan.engines:
             limits = Limits(readiness_timeout_s=plan.readiness_timeout_s, stop_grace_s=self._plan.stop_grace_s)

@@ -21,10 +21,11 @@ from luftpause.core.runs.events import (
     ToolReturned,
     TurnTaken,
 )
-from luftpause.ports.tools import ToolOutcome, Tools, ToolSpec
+from luftpause.core.runs.tools import ToolSpec, find
+from luftpause.ports.tools import ToolOutcome, Tools
 from luftpause.ports.turns import TurnFailedError, TurnRequest, Turns
 from luftpause.services.runtime.ledger import Ledger
-from luftpause.services.runtime.tool_check import SoundCall, find, parse_arguments, verdict
+from luftpause.services.runtime.tool_check import SoundCall, parse_arguments, verdict
 
 logger = logging.getLogger("luftpause.runtime")
 
@@ -123,7 +124,7 @@ class RunActor:
             service_class=action.service_class,
             model=action.model,
             messages=action.messages,
-            tools=await self._granted(action.tools),
+            tools=action.tools,
             max_tokens=action.max_tokens,
             parallel_tool_calls=action.parallel_tool_calls,
         )
@@ -138,8 +139,7 @@ class RunActor:
         )
 
     async def _check_call(self, action: CheckCall) -> None:
-        spawn = self._around.ledger.state.runs[action.run].spawn
-        found = verdict(action, await self._granted(spawn.tools))
+        found = verdict(action, self._granted())
         if isinstance(found, SoundCall):
             self.put(ToolCallIntended(run=action.run, call=action.call, repeatable=found.tool.repeatable))
         else:
@@ -147,12 +147,11 @@ class RunActor:
 
     async def _call_tool(self, action: CallTool) -> None:
         started = asyncio.get_running_loop().time()
-        tool = find(await self._around.tools.catalogue(), action.tool)
+        tool = find(self._granted(), action.tool)
         arguments = parse_arguments(action.arguments)
-        if tool is None or arguments is None:
-            # It was there when the call was checked; after a restart its server may be gone.
-            outcome = ToolOutcome(text=f"Error: the tool {action.tool!r} is not available any more", failed=True)
-        else:
+        # Only sound calls are recorded as intended; a later version may see soundness otherwise.
+        outcome = ToolOutcome(text="Error: this call cannot be made any more", failed=True)
+        if tool is not None and arguments is not None:
             outcome = await self._around.tools.call(tool, arguments, action.key)
         self.put(
             ToolReturned(
@@ -165,11 +164,8 @@ class RunActor:
             )
         )
 
-    async def _granted(self, names: tuple[str, ...]) -> list[ToolSpec]:
-        if not names:
-            return []
-        catalogue = await self._around.tools.catalogue()
-        return [tool for name in names if (tool := find(catalogue, name)) is not None]
+    def _granted(self) -> tuple[ToolSpec, ...]:
+        return self._around.ledger.state.runs[self._run].spawn.tools
 
 
 def _ms_since(started: float) -> int:

@@ -1,12 +1,11 @@
 """The runtime's HTTP routes: `/mcp`, the run tree at `/status`, `/health` and `/metrics`.
 
-Tokens, hosts and origins are the business of the guard that assembly wraps around this app; the SDK's own check of
-`/mcp` stays on behind it and knows the same names.
+Tokens, hosts and origins are the business of the guard that assembly wraps around this app. The SDK has a check of its
+own, which knows other names than the guard; so it is off, and the app must never be served without the guard.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -20,19 +19,10 @@ from luftpause.core.runs.view import RunView
 from luftpause.services.runtime.server import RuntimeTools
 from luftpause.services.runtime.service import RuntimeService
 
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
-
-def build_app(
-    service: RuntimeService, version: str, *, allowed_hosts: Sequence[str] = (), allowed_origins: Sequence[str] = ()
-) -> Starlette:
-    """Return the ASGI app of a started service. Its lifespan must run, once.
-
-    `allowed_hosts` and `allowed_origins` are those beyond loopback, without ports any port of theirs.
-    """
-    hosts = [*_LOOPBACK, *allowed_hosts]
-    origins = [*(f"http://{host}" for host in _LOOPBACK), *allowed_origins]
-    security = TransportSecuritySettings(allowed_hosts=_any_port(hosts), allowed_origins=_any_port(origins))
+def build_app(service: RuntimeService, version: str) -> Starlette:
+    """Return the ASGI app of a started service, to stand behind the door's guard. Its lifespan must run, once."""
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     sessions = StreamableHTTPSessionManager(RuntimeTools(service, version).server, security_settings=security)
 
     @asynccontextmanager
@@ -61,10 +51,6 @@ def build_app(
         ],
         lifespan=lifespan,
     )
-
-
-def _any_port(names: Sequence[str]) -> list[str]:
-    return [f"{name}{port}" for name in names for port in ("", ":*")]
 
 
 def _run(run: RunView) -> dict[str, object]:

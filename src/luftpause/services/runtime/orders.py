@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from luftpause.core.model.ids import CallerId, ModelName, PrincipalId, RunId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.runs.events import DEFAULT_REPLY_TOKENS_MAX, DEFAULT_TOOL_CALLS_MAX
+from luftpause.services.runtime.schema_fit import shown
 
 
 class SpawnRefusedError(Exception):
@@ -15,7 +16,11 @@ class UnknownHandleError(Exception):
     """The principal has no run of this name."""
 
     def __init__(self, handle: str) -> None:
-        super().__init__(f"there is no run {handle!r}")
+        super().__init__(f"there is no run {shown(handle)}")
+
+
+class NotKeptError(Exception):
+    """What was asked for, or waited for, cannot be put on record. Its text tells why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,12 +24,13 @@ from starlette.requests import Request
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, ModelName, PrincipalId, RunId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.runs.events import DEFAULT_REPLY_TOKENS_MAX, DEFAULT_TOOL_CALLS_MAX
+from luftpause.core.runs.tools import ToolSpec
 from luftpause.core.runs.view import RunView
-from luftpause.ports.tools import ToolSpec
 from luftpause.services.runtime.identity import caller_of
-from luftpause.services.runtime.orders import SpawnOrder, SpawnRefusedError, UnknownHandleError
+from luftpause.services.runtime.orders import NotKeptError, SpawnOrder, SpawnRefusedError, UnknownHandleError
+from luftpause.services.runtime.schema_fit import misfit, shown
 from luftpause.services.runtime.service import RuntimeService
-from luftpause.services.runtime.tool_check import misfit
+from luftpause.services.runtime.soundness import oddity
 from luftpause.services.runtime.tool_list import AWAIT_DEFAULT_S, TOOLS
 
 Context = ServerRequestContext[object, Request]
@@ -101,22 +102,22 @@ class RuntimeTools:
         """
         handler = self._handlers.get(params.name)
         if handler is None:
-            raise MCPError(code=INVALID_PARAMS, message=f"there is no tool {params.name!r}")
+            raise MCPError(code=INVALID_PARAMS, message=f"there is no tool {shown(params.name)}")
         arguments = params.arguments or {}
-        complaint = misfit(arguments, self._schemas[params.name])
+        complaint = oddity(arguments) or misfit(arguments, self._schemas[params.name])
         if complaint:
             return _error(f"{params.name}: {complaint}")
         try:
             answer = await handler(context, arguments)
-        except (SpawnRefusedError, UnknownHandleError) as refusal:
+        # Arguments too many to be judged show here what is wrong with them.
+        except (SpawnRefusedError, UnknownHandleError, NotKeptError, msgspec.ValidationError) as refusal:
             return _error(f"{params.name}: {refusal}")
         text = msgspec.json.encode(answer).decode()
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
 
     async def _spawn(self, context: Context, arguments: Mapping[str, object]) -> Answer:
-        asked = msgspec.convert(arguments, _SpawnArguments)
-        if not _is_sound(asked.task) or not _is_sound(asked.system or ""):
-            raise SpawnRefusedError("task and system must be Unicode text without lone surrogates")
+        # Not strictly: the schema was checked, and to JSON 2.0 is an integer too.
+        asked = msgspec.convert(arguments, _SpawnArguments, strict=False)
         principal = _principal(context)
         headers = {} if context.request is None else context.request.headers
         order = SpawnOrder(
@@ -168,10 +169,6 @@ class RuntimeTools:
 
 def _principal(_context: Context) -> PrincipalId:
     return ANONYMOUS_PRINCIPAL
-
-
-def _is_sound(text: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _error(text: str) -> CallToolResult:

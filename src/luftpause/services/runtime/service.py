@@ -10,18 +10,27 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from luftpause.core.model.ids import ModelName, PrincipalId, RunId
-from luftpause.core.runs.events import Ending, RunCancelled, RunFailed, RunRecovered, RunSpawned
+from luftpause.core.runs.advance import cancellations
+from luftpause.core.runs.events import Ending, RunFailed, RunRecovered, RunSpawned
 from luftpause.core.runs.state import Cancelled, Run
+from luftpause.core.runs.tools import ToolSpec, find
 from luftpause.core.runs.tree import tree_of
 from luftpause.core.runs.view import RunView, view
 from luftpause.ports.journal import Journal, JournalFailedError, StaleAppendError
-from luftpause.ports.tools import Tools, ToolSpec
+from luftpause.ports.tools import Tools
 from luftpause.ports.turns import Turns
 from luftpause.services.runtime.actor import RunActor, Surroundings
 from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.metrics import RuntimeMetrics
-from luftpause.services.runtime.orders import RuntimeSettings, SpawnOrder, SpawnRefusedError, UnknownHandleError
-from luftpause.services.runtime.tool_check import find
+from luftpause.services.runtime.orders import (
+    NotKeptError,
+    RuntimeSettings,
+    SpawnOrder,
+    SpawnRefusedError,
+    UnknownHandleError,
+)
+from luftpause.services.runtime.schema_fit import shown
+from luftpause.services.runtime.tool_check import names_of
 from luftpause.services.runtime.waits import Waits
 
 _REPORTS_GRACE_S = 2.0
@@ -99,7 +108,7 @@ class RuntimeService:
         """
         self._refuse_if_closed()
         if order.parent is not None and isinstance(self._run(order.principal, order.parent).phase, Cancelled):
-            raise SpawnRefusedError(f"the parent {order.parent!r} was cancelled")
+            raise SpawnRefusedError(f"the parent {shown(order.parent)} was cancelled")
         tools = await self._choose_tools(order.tools)
         model = await self._choose_model(order.model)
         self._refuse_if_closed()
@@ -150,24 +159,28 @@ class RuntimeService:
 
         Raises:
             UnknownHandleError: names the first one that the principal does not have.
+            NotKeptError: the journal has failed, so no further run ends.
         """
         self.look(principal, handles)
         runs = [RunId(handle) for handle in handles]
         enough = all if mode == "all" else any
-        return await self._waits.until(runs, lambda: enough(map(self._ledger.is_over, runs)), timeout_s)
+        return await self._until(runs, lambda: enough(map(self._ledger.is_over, runs)), timeout_s)
 
     async def cancel(self, principal: PrincipalId, handle: str) -> RunView:
         """End a run and all that run below it; one that is over stays as it is.
 
         Raises:
             UnknownHandleError: the principal has no such run.
+            NotKeptError: it could not be recorded, so it may not last.
         """
         self._run(principal, handle)
         run = RunId(handle)
-        if not self._ledger.is_over(run):
-            self._deliver(RunCancelled(run=run, why="on request"))
-            # Once the journal has failed nothing ends any more, but nothing runs either.
-            await self._waits.until([run], lambda: run not in self._actors, _CANCEL_WAIT_S)
+        endings = cancellations(self._ledger.state, run, "on request")
+        for ending in endings:
+            self._deliver(ending)
+        ended = [ending.run for ending in endings]
+        if not await self._until(ended, lambda: all(map(self._ledger.is_over, ended)), _CANCEL_WAIT_S):
+            raise NotKeptError(f"the end of {run} was not recorded within {_CANCEL_WAIT_S:g} s")
         return view(self._ledger.state, run)
 
     async def catalogue(self) -> Sequence[ToolSpec]:
@@ -177,6 +190,13 @@ class RuntimeService:
     def metrics_page(self) -> bytes:
         """Return the metrics in the Prometheus text format."""
         return self._metrics.show(running=self._ledger.state.running, journal_failed=bool(self._journal_failure))
+
+    async def _until(self, runs: Sequence[RunId], satisfied: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait for runs to end, but not for a journal that has failed to record it."""
+        await self._waits.until(runs, lambda: satisfied() or bool(self._journal_failure), timeout_s)
+        if not satisfied() and self._journal_failure:
+            raise NotKeptError(f"no run can end any more: {self._journal_failure}")
+        return satisfied()
 
     def _run(self, principal: PrincipalId, handle: str) -> Run:
         known = self._ledger.state.runs.get(RunId(handle))
@@ -190,18 +210,19 @@ class RuntimeService:
         if not self._open:
             raise SpawnRefusedError("nothing can be spawned: the runtime is shutting down")
 
-    async def _choose_tools(self, wanted: tuple[str, ...] | None) -> tuple[str, ...]:
-        catalogue = await self._tools.catalogue()
+    async def _choose_tools(self, wanted: tuple[str, ...] | None) -> tuple[ToolSpec, ...]:
+        if wanted == ():
+            return ()
+        catalogue = await self._tools.catalogue(wanted)
         if wanted is None:
-            return tuple(tool.name for tool in catalogue)
-        chosen: list[str] = []
+            return tuple(catalogue)
+        chosen: dict[str, ToolSpec] = {}
         for name in wanted:
             tool = find(catalogue, name)
             if tool is None:
-                known = ", ".join(tool.name for tool in catalogue) or "none"
-                raise SpawnRefusedError(f"there is no tool {name!r}; tools: {known}")
-            chosen.append(tool.name)
-        return tuple(dict.fromkeys(chosen))
+                raise SpawnRefusedError(f"there is no tool {shown(name)}; tools: {names_of(catalogue)}")
+            chosen.setdefault(tool.name, tool)
+        return tuple(chosen.values())
 
     async def _choose_model(self, wanted: ModelName | None) -> ModelName:
         if wanted is not None:
@@ -228,6 +249,7 @@ class RuntimeService:
             stopped = error
             if isinstance(error, JournalFailedError):
                 self._journal_failure = str(error)
+                self._waits.ring_all()
             logger.error("run_stopped", extra={"run": run, "error": str(error)})
         except Exception as error:
             stopped = error

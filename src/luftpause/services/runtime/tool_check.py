@@ -6,18 +6,17 @@ A call that cannot is given back to the model with what would be right, instead 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import jsonschema
 import msgspec
-from jsonschema.protocols import Validator
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from luftpause.core.runs.actions import CheckCall
-from luftpause.ports.tools import ToolSpec
+from luftpause.core.runs.tools import ToolSpec, find
+from luftpause.services.runtime.schema_fit import misfit, shown
+from luftpause.services.runtime.soundness import oddity
 
 _SHAPE_MAX: Final = 2000
+_NAMES_MAX: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,48 +34,33 @@ class UnsoundCall:
     text: str
 
 
-def find(tools: Sequence[ToolSpec], name: str) -> ToolSpec | None:
-    """Return the tool of this offered or qualified name."""
-    return next((tool for tool in tools if name in (tool.name, tool.qualified)), None)
-
-
 def verdict(call: CheckCall, tools: Sequence[ToolSpec]) -> SoundCall | UnsoundCall:
     """Return whether a call can be made with the tools that the run was given."""
     tool = find(tools, call.tool)
     if tool is None:
-        names = ", ".join(tool.name for tool in tools) or "none"
-        return UnsoundCall(text=f"Error: there is no tool {call.tool!r}. Tools: {names}.")
+        return UnsoundCall(text=f"Error: there is no tool {shown(call.tool)}. Tools: {names_of(tools)}.")
     arguments = parse_arguments(call.arguments)
     if arguments is None:
         return UnsoundCall(text=f"Error: the arguments are no JSON object. {_expected(tool)}")
-    complaint = misfit(arguments, tool.schema)
+    complaint = oddity(arguments) or misfit(arguments, tool.schema)
     if complaint:
         return UnsoundCall(text=f"Error: {complaint}. {_expected(tool)}")
     return SoundCall(tool=tool, arguments=arguments)
+
+
+def names_of(tools: Sequence[ToolSpec]) -> str:
+    """Return the tools' names as a message may list them: some, if they are many."""
+    names = ", ".join(tool.name for tool in tools[:_NAMES_MAX]) or "none"
+    more = len(tools) - _NAMES_MAX
+    return f"{names} and {more} more" if more > 0 else names
 
 
 def parse_arguments(text: str) -> dict[str, object] | None:
     """Return the arguments that a model wrote, None if they are no object. Nothing at all means no arguments."""
     try:
         return msgspec.json.decode(text, type=dict[str, object]) if text.strip() else {}
-    except msgspec.MsgspecError:
+    except (ValueError, RecursionError):
         return None
-
-
-def misfit(value: Mapping[str, Any], schema: Mapping[str, object]) -> str:
-    """Return what is wrong with a value in one sentence, empty when it fits or the schema itself makes no sense."""
-    checker: type[Validator] = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    try:
-        checker.check_schema(dict(schema))
-        # An own, empty registry: a schema from a stranger must not make us fetch anything.
-        validator: Validator = checker(dict(schema), registry=Registry())
-        worst = jsonschema.exceptions.best_match(validator.iter_errors(value))
-    except (jsonschema.SchemaError, Unresolvable):
-        return ""  # the server checks its own arguments
-    if worst is None:
-        return ""
-    where = ".".join(str(part) for part in worst.absolute_path)
-    return f"{where}: {worst.message}" if where else worst.message
 
 
 def _expected(tool: ToolSpec) -> str:

@@ -17,6 +17,11 @@ class Waits:
         for bell in self._bells.get(run, ()):
             bell.set()
 
+    def ring_all(self) -> None:
+        """Wake everybody."""
+        for run in self._bells:
+            self.ring(run)
+
     async def until(self, runs: Sequence[RunId], satisfied: Callable[[], bool], timeout_s: float) -> bool:
         """Return True once `satisfied`, looked at whenever one of the runs ended; False when the time is up."""
         bell = asyncio.Event()

@@ -1,0 +1,107 @@
+"""Over HTTP every call is an exchange of its own, but the SDK ends the whole connection when one of them breaks.
+
+So an exchange that breaks is turned into an answer that says so, for its own call only. The connection ends when the
+server cannot be reached at all, or has forgotten our session; that is seen in the exchange itself, never in the text
+of an answer.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Final
+
+import msgspec
+from httpx2 import (
+    USE_CLIENT_DEFAULT,
+    AsyncClient,
+    ConnectError,
+    ConnectTimeout,
+    Limits,
+    Request,
+    Response,
+    Timeout,
+    TransportError,
+)
+from httpx2._client import UseClientDefault
+from httpx2._types import AuthTypes
+from mcp_types import CONNECTION_CLOSED
+
+_SESSION_HEADER: Final = "mcp-session-id"
+_NOT_FOUND: Final = 404
+_FAREWELL_S: Final = 5.0
+_MARK: Final = secrets.token_urlsafe(16)
+"""Tells our own answers from a server's: no server can know it."""
+
+
+class Break(Enum):
+    """How an exchange broke."""
+
+    NOT_SENT = "the server never saw it"
+    UNKNOWN = "the server may have seen it"
+
+
+class IsolatingClient(AsyncClient):
+    """An HTTP client that never raises for what happens to a single POST.
+
+    Args:
+        on_end: called when the server cannot be reached, or has forgotten our session.
+        headers: sent with every request.
+        connect_timeout_s: to connect or to send.
+        answer_timeout_s: between two pieces of an answer; longer than any caller waits.
+    """
+
+    def __init__(
+        self,
+        on_end: Callable[[], None],
+        headers: Mapping[str, str],
+        *,
+        connect_timeout_s: float,
+        answer_timeout_s: float,
+    ) -> None:
+        timeout = Timeout(connect_timeout_s, read=answer_timeout_s, pool=None)
+        super().__init__(headers=dict(headers), timeout=timeout, limits=Limits(max_connections=None))
+        self._on_end = on_end
+
+    async def send(
+        self,
+        request: Request,
+        *,
+        stream: bool = False,
+        auth: AuthTypes | UseClientDefault | None = USE_CLIENT_DEFAULT,
+        follow_redirects: bool | UseClientDefault = USE_CLIENT_DEFAULT,
+    ) -> Response:
+        """Send a request; what breaks a POST comes back as an answer that `break_of` knows."""
+        # A farewell is a courtesy: nobody waits long for it.
+        patience_s = _FAREWELL_S if request.method == "DELETE" else None
+        try:
+            async with asyncio.timeout(patience_s):
+                response = await super().send(request, stream=stream, auth=auth, follow_redirects=follow_redirects)
+        except (ConnectError, ConnectTimeout) as error:
+            self._on_end()
+            return _broken(request, Break.NOT_SENT, error)
+        except TransportError as error:
+            if request.method != "POST":
+                raise
+            return _broken(request, Break.UNKNOWN, error)
+        if response.status_code == _NOT_FOUND and _SESSION_HEADER in request.headers and request.method == "POST":
+            await response.aclose()
+            self._on_end()
+            return _broken(request, Break.NOT_SENT, None)
+        return response
+
+
+def break_of(data: object) -> Break | None:
+    """Return how the exchange broke that gave an error with this data, None for an error of the server's own."""
+    match data:
+        case {"mark": str() as mark, "break": str() as name} if secrets.compare_digest(mark, _MARK):
+            return Break(name)
+        case _:
+            return None
+
+
+def _broken(request: Request, how: Break, cause: Exception | None) -> Response:
+    told = "the server forgot the session" if cause is None else str(cause) or type(cause).__name__
+    error = {"code": CONNECTION_CLOSED, "message": told, "data": {"mark": _MARK, "break": how.value}}
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
+    return Response(502, headers={"content-type": "application/json"}, content=body, request=request)

@@ -1,0 +1,138 @@
+"""Calls over HTTP break one by one. The server here speaks just enough of the protocol to break in chosen ways."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from httpx2 import TransportError
+from mcp_types import Tool, ToolAnnotations
+
+from adapters.tools_mcp.tool_world import connected, in_time
+from luftpause.adapters.tools_mcp.isolation import Break, IsolatingClient, break_of
+from luftpause.adapters.tools_mcp.tools import name_tools
+from luftpause.adapters.tools_mcp.transports import ToolServerSpec
+from luftpause.ports.tools import ToolOutcome
+
+SESSION = {"mcp-session-id": "s"}
+
+
+class BreakingServer:
+    """`drop` closes the connection without an answer, `wait` answers once it may, and 404 is for everything else."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self.waiting = asyncio.Event()
+        self.dropped = 0
+        self.visits: set[asyncio.Task[None]] = set()
+
+    def visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.visits.add(asyncio.ensure_future(self.serve(reader, writer)))
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+                length = head.partition("content-length: ")[2].partition("\r\n")[0]
+                asked = json.loads(await reader.readexactly(int(length or "0")) or b"{}")
+                status, answer = await self.answer(asked)
+                body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), **answer}).encode()
+                writer.write(
+                    f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n"
+                    f"content-length: {len(body)}\r\n\r\n".encode()
+                    + body
+                )
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def answer(self, asked: dict[str, object]) -> tuple[int, dict[str, object]]:
+        match asked:
+            case {"method": "initialize"}:
+                told = {"capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
+                return 200, {"result": {"protocolVersion": "2025-06-18", **told}}
+            case {"method": "tools/list"}:
+                return 200, {"result": {"tools": []}}
+            case {"params": {"name": "wait"}}:
+                self.waiting.set()
+                await self.may_answer.wait()
+                return 200, {"result": {"content": [{"type": "text", "text": "waited"}]}}
+            case {"params": {"name": "drop"}}:
+                self.dropped += 1
+                raise ConnectionError
+            case {"method": method} if str(method).startswith("notifications/"):
+                return 202, {}
+            case _:
+                return 404, {}
+
+
+@asynccontextmanager
+async def breaking_server() -> AsyncIterator[tuple[BreakingServer, str]]:
+    it = BreakingServer()
+    server = await asyncio.start_server(it.visit, "127.0.0.1", 0)
+    try:
+        yield it, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    finally:
+        server.close()
+        for visit in it.visits:
+            visit.cancel()
+        await asyncio.gather(*it.visits, return_exceptions=True)
+
+
+@asynccontextmanager
+async def client() -> AsyncIterator[tuple[IsolatingClient, list[str]]]:
+    ends: list[str] = []
+    async with IsolatingClient(lambda: ends.append("end"), {}, connect_timeout_s=5, answer_timeout_s=5) as it:
+        yield it, ends
+
+
+def test_an_exchange_that_breaks_is_answered_and_ends_nothing_else() -> None:
+    async def use() -> None:
+        async with breaking_server() as (_, url), client() as (it, ends):
+            answer = await it.post(url, json={"params": {"name": "drop"}})
+            assert break_of(answer.json()["error"]["data"]) is Break.UNKNOWN
+            assert ends == []
+            with pytest.raises(TransportError):
+                await it.request("GET", url, json={"params": {"name": "drop"}})
+
+    in_time(use())
+
+
+def test_a_server_that_is_not_there_and_a_session_that_is_forgotten_end_the_connection() -> None:
+    async def use() -> None:
+        async with breaking_server() as (_, url), client() as (it, ends):
+            forgotten = await it.post(url, json={}, headers=SESSION)
+            assert (break_of(forgotten.json()["error"]["data"]), ends) == (Break.NOT_SENT, ["end"])
+            assert (await it.post(url, json={})).status_code == 404, "without a session there is none to forget"
+            away = await it.post("http://127.0.0.1:9/mcp", json={})
+            assert (break_of(away.json()["error"]["data"]), ends) == (Break.NOT_SENT, ["end", "end"])
+
+    in_time(use())
+
+
+@pytest.mark.parametrize("data", [None, 5, {}, {"mark": "guess", "break": Break.NOT_SENT.value}, {"mark": 5}])
+def test_no_server_can_say_that_an_exchange_broke(data: object) -> None:
+    assert break_of(data) is None
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_call_that_is_dropped_leaves_the_others_alone(read_only: bool) -> None:
+    async def use() -> tuple[ToolOutcome, ToolOutcome, int]:
+        async with breaking_server() as (it, url), connected(ToolServerSpec(name="s", url=url)) as tools:
+            listed = [
+                Tool(name=name, input_schema={}, annotations=ToolAnnotations(read_only_hint=read_only))
+                for name in ("drop", "wait")
+            ]
+            drop, wait = name_tools([("s", listed)])
+            waiting = asyncio.ensure_future(tools.call(wait, {}, "k"))
+            await it.waiting.wait()
+            dropped = await tools.call(drop, {}, "k")
+            it.may_answer.set()
+            return dropped, await waiting, it.dropped
+
+    dropped, waited, times = in_time(use())
+    assert waited == ToolOutcome(text="waited")
+    assert (dropped.failed, dropped.unknown, times) == (True, True, 3 if read_only else 1)
