@@ -3,7 +3,7 @@ import json
 import pytest
 
 from adapters.engine_http.scripted_engine import run_bounded
-from luftpause.adapters.door_guard import REMEMBERED_HOSTS_MAX, DoorGuard
+from luftpause.adapters.door_guard import REMEMBERED_HOST_MAX, REMEMBERED_HOSTS_MAX, DoorGuard
 from luftpause.ports.asgi import Message, Receive, Scope, Send
 
 
@@ -51,10 +51,14 @@ def status(sent: list[Message]) -> int:
         "exact.lan:8080",
         "[fd00::1]:80",
         "0.0.0.0:8080",
+        "10.0.0.1",
+        "192.168.1.20:8080",
+        "[::2]:80",
+        "[fe80::1]",
     ],
 )
-def test_a_host_that_is_ours_may_knock(host: str) -> None:
-    guard = DoorGuard(app, allowed_hosts=("box.lan", "Exact.lan:8080", "[fd00::1]", "0.0.0.0"))
+def test_a_host_that_is_ours_or_any_address_may_knock(host: str) -> None:
+    guard = DoorGuard(app, allowed_hosts=("box.lan", "Exact.lan:8080"))
 
     assert status(knock(guard, host=host)) == 200
     assert status(knock(guard, host=host)) == 200
@@ -70,10 +74,10 @@ def test_a_host_that_is_ours_may_knock(host: str) -> None:
         "127.0.0.1.evil.example",
         "exact.lan",
         "exact.lan:1",
-        "10.0.0.1",
-        "0.0.0.0",
-        "[::2]:80",
-        "128.0.0.1",
+        "10.0.0.1.evil.example",
+        "10.0.0",
+        "[::2.evil]",
+        "[evil.example]",
         "ü",
         "localhost@evil",
         "[",
@@ -161,3 +165,10 @@ def test_remembered_hosts_are_bounded() -> None:
         assert status(knock(guard, host=f"localhost:{port}")) == 200
 
     assert len(guard._good_hosts) == REMEMBERED_HOSTS_MAX
+
+
+def test_a_long_host_is_not_remembered() -> None:
+    guard = DoorGuard(app)
+
+    assert status(knock(guard, host="localhost:" + "1" * REMEMBERED_HOST_MAX)) == 200
+    assert not guard._good_hosts

@@ -116,6 +116,25 @@ def test_the_answer_to_head_and_one_without_content_have_no_body(headers: Sequen
     run_bounded(main())
 
 
+@pytest.mark.parametrize(("status", "told"), [(304, b"5"), (204, None)])
+@pytest.mark.parametrize("data", [b"", b"12345"])
+def test_an_answer_without_content_may_tell_a_length_that_nobody_waits_for(
+    status: int, told: bytes | None, data: bytes
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send(start((b"content-length", b"5"), (b"etag", b"x"), status=status))
+        await send(body(data))
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            for _ in range(2):
+                client.send(request(b"GET", b"/"))
+                reply = await client.reply()
+                assert (reply.status, reply.header(b"content-length"), reply.header(b"etag")) == (status, told, b"x")
+
+    run_bounded(main())
+
+
 async def length(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer with the length of the body."""
     line: Line = scope["extensions"][LINE_EXTENSION]["line"]

@@ -67,3 +67,101 @@ def test_a_request_follows_a_body_that_was_dropped() -> None:
 async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.start", "status": 413, "headers": [(b"content-length", b"0")]})
     await send({"type": "http.response.body", "body": b""})
+
+
+OFFER = (b"Connection: Upgrade, HTTP2-Settings", b"HTTP2-Settings: AAMAAABk", b"x-note: kept ")
+CHUNKED_BODY = b"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+def test_a_request_that_offers_an_upgrade_is_read_as_if_it_did_not_wherever_it_is_cut(protocol: bytes) -> None:
+    seen: list[Any] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append((scope["method"], scope["path"], scope["http_version"], scope["headers"]))
+        await echo(scope, receive, send)
+
+    sized = request(b"POST", b"/a", b"Upgrade: " + protocol, *OFFER, body=b"hello")
+    chunked = request(b"POST", b"/a", b"upgrade: " + protocol, *OFFER, b"transfer-encoding: chunked") + CHUNKED_BODY
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            for raw in (sized, chunked):
+                for cut in range(1, len(raw), 3):
+                    client.send(raw[:cut])
+                    await client.writer.drain()
+                    await asyncio.sleep(0)
+                    client.send(raw[cut:])
+                    assert (await client.reply()).body == b"hello"
+            client.send(request(b"POST", b"/", body=b"plain"))
+            assert (await client.reply()).body == b"plain"
+
+    run_bounded(main())
+    method, path, version, headers = seen[0]
+    assert (method, path, version) == ("POST", "/a", "1.1")
+    assert dict(headers) == {
+        b"host": b"127.0.0.1",
+        b"connection": b"Upgrade, HTTP2-Settings",
+        b"http2-settings": b"AAMAAABk",
+        b"x-note": b"kept",
+        b"content-length": b"5",
+    }
+
+
+def test_a_large_body_behind_an_offer_to_upgrade_arrives_whole() -> None:
+    body = bytes(range(256)) * 8000
+
+    async def main() -> None:
+        async with serving(echo) as server, connected(server.url) as client:
+            client.send(request(b"POST", b"/", b"upgrade: h2c", *OFFER, body=body))
+            assert (await client.reply()).body == body
+
+    run_bounded(main())
+
+
+def test_what_follows_a_request_that_offers_an_upgrade_is_still_pipelined() -> None:
+    raw = request(b"POST", b"/", b"upgrade: h2c", *OFFER, body=b"one")
+
+    async def main() -> None:
+        async with serving(echo) as server, connected(server.url) as client:
+            client.send(raw + raw)
+            reply = await client.reply()
+            assert (reply.body, reply.header(b"connection")) == (b"one", b"close")
+            assert await client.ended()
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("target", [b"a.example:443", b"/"])
+def test_a_tunnel_is_answered_as_any_other_request(target: bytes) -> None:
+    async def main() -> None:
+        async with serving(echo) as server, connected(server.url) as client:
+            client.send(request(b"CONNECT", target, b"upgrade: h2c", *OFFER))
+            assert (await client.reply()).status in (200, 400)
+
+    run_bounded(main())
+
+
+def test_blanks_around_a_value_are_no_part_of_it() -> None:
+    seen: list[Any] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.extend(scope["headers"])
+        await echo(scope, receive, send)
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            lines = (b"a: \t x y \t ", b"b: \t", b"c:z", b"expect: 100-continue ", b"content-length: 2 \t")
+            client.send(request(b"POST", b"/", *lines))
+            assert (await client.head()).status == 100
+            client.send(b"ok")
+            assert (await client.reply()).body == b"ok"
+
+    run_bounded(main())
+    assert seen[1:] == [
+        (b"a", b"x y"),
+        (b"b", b""),
+        (b"c", b"z"),
+        (b"expect", b"100-continue"),
+        (b"content-length", b"2"),
+    ]

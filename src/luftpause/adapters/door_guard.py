@@ -1,4 +1,4 @@
-"""Refuses foreign hosts (DNS rebinding), foreign origins (other web pages) and, where one is set, a missing token.
+"""Refuses unknown host names (DNS rebinding), foreign origins (other web pages) and, where one is set, a missing token.
 
 It wraps any ASGI application, costs a few dictionary look-ups on the way in, and knows nothing of what it guards.
 """
@@ -15,6 +15,9 @@ from luftpause.ports.asgi import Application, Receive, Scope, Send
 from luftpause.ports.engines import Header
 
 REMEMBERED_HOSTS_MAX: Final = 256
+REMEMBERED_HOST_MAX: Final = 256
+"""Bytes of the longest one."""
+
 POLICY_VIOLATION: Final = 1008
 """WebSocket close code for a refused handshake."""
 
@@ -24,7 +27,7 @@ class DoorGuard:
 
     Args:
         app: what is guarded.
-        allowed_hosts: further host names, with a port (only that one) or without (any); loopback is always allowed.
+        allowed_hosts: host names, with a port (only that one) or without (any). Addresses and localhost always are.
         allowed_origins: web origins that may call, such as "https://chat.example.org"; the door's own always may.
         token: what every request but `/health` must present; "" asks for none.
         refusal_headers: headers that refusals carry.
@@ -63,7 +66,7 @@ class DoorGuard:
             shown = host.decode("ascii", "backslashreplace")[:100]
             return _failure(
                 FailureCode.UNKNOWN_HOST,
-                f"this door does not answer for the host {shown!r}: use a loopback address or allow the host",
+                f"this door does not answer for the host {shown!r}: use an address, or name the host in allowed_hosts",
             )
         origin = headers.get(b"origin")
         if origin is not None and not self._may_call(origin, host):
@@ -77,8 +80,8 @@ class DoorGuard:
 
     def _learn_host(self, host: bytes) -> bool:
         """Return whether the door answers for a host, and remember the good ones."""
-        good = _is_loopback(host) or self._is_allowed(host)
-        if good and len(self._good_hosts) < REMEMBERED_HOSTS_MAX:
+        good = _is_address(host) or self._is_allowed(host)
+        if good and len(self._good_hosts) < REMEMBERED_HOSTS_MAX and len(host) <= REMEMBERED_HOST_MAX:
             self._good_hosts.add(host)
         return good
 
@@ -126,9 +129,10 @@ def _canonical(host: str) -> str:
     return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
 
-def _is_loopback(host: bytes) -> bool:
+def _is_address(host: bytes) -> bool:
+    """Return whether a host is a literal address or this machine's own name: rebinding needs a name of its own."""
     try:
         name = _without_port(host.decode("ascii").lower())
-        return name in ("localhost", "ip6-localhost") or ipaddress.ip_address(name).is_loopback
+        return name in ("localhost", "ip6-localhost") or bool(ipaddress.ip_address(name))
     except ValueError:
         return False

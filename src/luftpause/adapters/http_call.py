@@ -18,7 +18,8 @@ BODY_BYTES_HELD: Final = 64 * 1024
 """Bytes of a body that wait for their application before the client has to."""
 
 _STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
-_BODILESS: Final = (204, 304)
+NO_CONTENT: Final = 204
+_BODILESS: Final = (NO_CONTENT, 304)
 _CONTROLS: Final = bytes({*range(32), 127} - {9})
 """Bytes that no header may hold, and the line ends between them."""
 
@@ -217,9 +218,12 @@ class HttpCall:
     def _send_head(self, status: int, headers: Sequence[Header]) -> None:
         lines = [_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status]
         length, chunked, closing = -1, False, False
+        self._bodiless = self._bodiless or status in _BODILESS
         for name, value in headers:
             name = name.lower()
             if name == b"content-length":
+                if status == NO_CONTENT:
+                    continue
                 length = int(value)
             elif name == b"transfer-encoding":
                 chunked = value.lower() == b"chunked"
@@ -230,7 +234,7 @@ class HttpCall:
             self.keep_alive = False
         elif not self.keep_alive:
             lines.append(b"connection: close\r\n")
-        if length < 0 and not chunked and not self._bodiless and status not in _BODILESS:
+        if length < 0 and not chunked and not self._bodiless:
             chunked = True
             lines.append(b"transfer-encoding: chunked\r\n")
         head = b"".join(lines)

@@ -1,7 +1,8 @@
 """Reads the requests of one connection: httptools' callbacks in, heads and pieces of bodies out.
 
-It bounds the size of heads and lets no request begin before the answer to the last one is whole. What becomes of a
-request is its owner's affair.
+It bounds the size of heads and lets no request begin before the answer to the last one is whole. An offer to upgrade
+to another protocol is passed over: its request is read as if there were none. What becomes of a request is its
+owner's affair.
 """
 
 from collections.abc import Callable
@@ -48,6 +49,7 @@ class RequestReader:
         "_fault",
         "_head_bytes",
         "_in_body",
+        "_offered",
         "_piece_bytes",
         "_start",
         "call",
@@ -62,12 +64,12 @@ class RequestReader:
         self.url = b""
         self.headers: list[Header] = []
         self.expects_continue = False
-        self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # such bytes are ignored, not refused
+        self.parser = self._new_parser()
         self._begin = begin
         self._start = start
         self._fault: Exception | None = None
         self._in_body = False
+        self._offered = False
         self._head_bytes = 0
         self._piece_bytes = 0
 
@@ -87,8 +89,10 @@ class RequestReader:
         self._head_bytes += self._piece_bytes
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            pass  # we speak nothing else: the request is answered as it is
+        except httptools.HttpParserUpgrade as upgrade:
+            if self._offered:
+                self._read_without_offer(data[upgrade.args[0] :])
+                return
         except httptools.HttpParserError as error:
             failure = Failure(code=FailureCode.BAD_HTTP, message=f"not valid HTTP: {error}")
             raise self._fault or BadHttpError(failure) from error
@@ -115,6 +119,7 @@ class RequestReader:
         if self._in_body:
             return
         name = name.lower()
+        value = value.rstrip(b" \t")
         if name == b"expect" and value.lower() == b"100-continue":
             self.expects_continue = True
         self.headers.append((name, value))
@@ -124,6 +129,9 @@ class RequestReader:
         if self._head_bytes > HEAD_BYTES_MAX and self._head_size() > HEAD_BYTES_MAX:
             self._fault = BadHttpError(_too_large())
             raise self._fault
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._offered = True
+            return
         self.call = self._start(self)
         self._in_body = True
 
@@ -134,10 +142,25 @@ class RequestReader:
 
     def on_message_complete(self) -> None:
         """Parser callback."""
+        if self._offered:
+            return
         self._in_body = False
         self._head_bytes = 0
         if self.call is not None:
             self.call.take_end()
+
+    def _new_parser(self) -> httptools.HttpRequestParser:
+        parser = httptools.HttpRequestParser(self)
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # such bytes are ignored, not refused
+        return parser
+
+    def _read_without_offer(self, rest: memoryview) -> None:
+        """Read a request anew that offered an upgrade: its parser took all that followed for another protocol's."""
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+        lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+        self._offered = False
+        self.parser = self._new_parser()
+        self.feed(memoryview(b"\r\n".join((*lines, b"", b"")) + rest))
 
     def _head_size(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)

@@ -84,6 +84,21 @@ def test_a_request_reaches_the_engine_as_given_with_our_own_headers_added() -> N
     run_bounded(main())
 
 
+@pytest.mark.parametrize("key", ["two\nlines", "two\r\nx: y", "a\x7fb", "k\u00e9y", "a\tb"])
+def test_a_key_that_cannot_be_sent_is_named_by_its_variable_alone(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("ENGINE_KEY", key)
+
+    async def main() -> None:
+        engines = HttpEngines()
+        with pytest.raises(EngineUnreachableError) as refused:
+            await ask(engines, "http://127.0.0.1:1", key="ENGINE_KEY")
+        await engines.close()
+        cause = "the environment variable ENGINE_KEY holds what no key may hold, such as a line break"
+        assert str(refused.value) == f"not sent: {cause}"
+
+    run_bounded(main())
+
+
 def test_the_endpoints_key_is_read_when_a_request_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         keys = []
@@ -96,12 +111,12 @@ def test_the_endpoints_key_is_read_when_a_request_is_sent(monkeypatch: pytest.Mo
 
         async with ScriptedEngine(script).listening() as engine:
             engines = HttpEngines()
-            monkeypatch.setenv("ENGINE_KEY", "first\n")
+            monkeypatch.setenv("ENGINE_KEY", " first\t\n")
             await ask(engines, engine.url, key="ENGINE_KEY")
             monkeypatch.setenv("ENGINE_KEY", "second")
             await ask(engines, engine.url, key="ENGINE_KEY")
             monkeypatch.delenv("ENGINE_KEY")
-            with pytest.raises(EngineUnreachableError, match="ENGINE_KEY that names its key is not set"):
+            with pytest.raises(EngineUnreachableError, match="ENGINE_KEY that holds its key is not set"):
                 await ask(engines, engine.url, key="ENGINE_KEY")
             await engines.close()
             assert keys == [b"Bearer first", b"Bearer second"]

@@ -153,5 +153,8 @@ def _key(variable: str) -> bytes:
     """Return the key that the environment holds, read anew each time so that it can be changed."""
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise EngineUnreachableError(f"not sent: the environment variable {variable} that names its key is not set")
-    return value.encode("utf-8", "surrogateescape")
+        raise EngineUnreachableError(f"not sent: the environment variable {variable} that holds its key is not set")
+    if not (value.isascii() and value.isprintable()):
+        cause = "holds what no key may hold, such as a line break"
+        raise EngineUnreachableError(f"not sent: the environment variable {variable} {cause}")
+    return value.encode("ascii")

@@ -1,0 +1,18 @@
+"""The program from its first module on."""
+
+import subprocess
+import sys
+
+
+def test_an_interrupt_while_modules_load_ends_the_program_quietly() -> None:
+    script = (
+        "import os, runpy, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'click':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "runpy.run_module('luftpause', run_name='__main__')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
