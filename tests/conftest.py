@@ -7,9 +7,9 @@ import pytest
 TESTS = Path(__file__).parent
 SLOW = (
     "adapters/link/test_client.py",
+    "adapters/test_http_fuzz.py",
     "adapters/test_process_host.py",
     "adapters/tools_mcp/",
-    "breaks/",
     "cli/test_fake_engine.py",
     "cli/test_fake_mcp.py",
     "cli/test_loadgen.py",

@@ -57,7 +57,7 @@ def test_an_application_that_breaks_the_rules_is_told_so(messages: Sequence[Mess
 
     async def main() -> None:
         async with serving(app) as server, connected(server.url) as client:
-            client.send(request(b"GET", b"/"))
+            client.send(request(b"GET", b"/", b"connection: close"))
             await client.reader.read()
 
     run_bounded(main())
@@ -239,3 +239,110 @@ def test_one_that_answered_in_time_is_not_told_of() -> None:
 
     run_bounded(main())
     assert told == []
+
+
+@pytest.mark.parametrize("head", [(), ((b"Transfer-Encoding", b"chunked"),)])
+def test_a_client_that_knows_no_chunks_reads_to_the_end_of_the_connection(head: Sequence[Header]) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send(start(*head))
+        await send(body(b"one", more=True))
+        await send(body(b"two", more=True))
+        await send(body(b""))
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            client.send(b"GET / HTTP/1.0\r\nexpect: 100-continue\r\n\r\n")
+            reply = await client.head()
+            assert reply.headers == [(b"connection", b"close")]
+            assert await client.reader.read() == b"onetwo"
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("lengths", [(LENGTH_2,), ()])
+def test_how_an_answer_is_framed_is_not_the_applications_affair(lengths: Sequence[Header]) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        status = 204 if scope["path"] == "/204" else 200
+        await send(start((b"transfer-encoding", b"chunked"), *lengths, status=status))
+        await send(body(b"ok"))
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            for path in (b"/204", b"/", b"/204"):
+                client.send(request(b"GET", path))
+                reply = await client.reply()
+                assert reply.body == (b"" if path == b"/204" else b"ok")
+                chunked = path == b"/" and not lengths
+                assert reply.header(b"transfer-encoding") == (b"chunked" if chunked else None)
+
+    run_bounded(main())
+
+
+def test_no_body_is_waited_for_that_a_client_was_given_no_leave_to_send() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send(start((b"content-length", b"0"), status=413))
+        await send(body(b""))
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            client.send(request(b"POST", b"/", b"expect: 100-continue", b"content-length: 2"))
+            reply = await client.reply()
+            assert (reply.status, reply.header(b"connection")) == (413, b"close")
+            client.send(request(b"GET", b"/"))
+            assert await client.ended()
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize(("method", "status"), [(b"GET", 200), (b"HEAD", 200), (b"GET", 204)])
+@pytest.mark.parametrize("ending", ["late", "never", "fails", "cuts"])
+def test_a_client_that_has_the_whole_answer_may_ask_again(method: bytes, status: int, ending: str) -> None:
+    released = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send(start(LENGTH_2, status=status))
+        await send(body(b"ok", more=True))
+        if scope["path"] == "/first":
+            assert (await receive())["type"] == "http.request"
+            assert (await receive())["type"] == "http.disconnect"
+            await released.wait()
+        if ending == "fails":
+            raise ValueError("a fault")
+        if ending == "cuts":
+            scope["extensions"][LINE_EXTENSION]["line"].cut()
+        elif ending == "late":
+            await send(body(b""))
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            for path in (b"/first", b"/second", b"/third"):
+                client.send(request(method, path))
+                reply = await client.reply(to_head=method == b"HEAD")
+                assert (reply.status, reply.header(b"connection")) == (status, None)
+                if path == b"/second":
+                    released.set()
+
+    run_bounded(main())
+
+
+def test_an_application_that_breaks_off_because_its_client_left_did_not_fail(caplog: pytest.LogCaptureFixture) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        started.set()
+        await receive()
+        raise ValueError("the client left")
+
+    started = asyncio.Event()
+
+    async def main() -> None:
+        async with serving(app) as server:
+            async with connected(server.url) as client:
+                client.send(request(b"GET", b"/"))
+                await started.wait()
+            state = server._state
+            assert state is not None
+            await eventually(lambda: not state.tasks)
+
+    caplog.set_level("INFO")
+    run_bounded(main())
+    assert [(record.levelname, record.message) for record in caplog.records] == [("INFO", "application_broke_off")]

@@ -133,11 +133,24 @@ def test_what_follows_a_request_that_offers_an_upgrade_is_still_pipelined() -> N
 
 
 @pytest.mark.parametrize("target", [b"a.example:443", b"/"])
-def test_a_tunnel_is_answered_as_any_other_request(target: bytes) -> None:
+def test_a_tunnel_is_refused_and_what_would_go_through_it_is_no_request(target: bytes) -> None:
     async def main() -> None:
         async with serving(echo) as server, connected(server.url) as client:
             client.send(request(b"CONNECT", target, b"upgrade: h2c", *OFFER))
-            assert (await client.reply()).status in (200, 400)
+            assert (await client.reply()).status == 400
+            client.send(request(b"GET", b"/"))
+            assert await client.ended()
+
+
+@pytest.mark.parametrize("endless", [b"1;", b"1\r\na\r\n0\r\nx: "])
+def test_what_a_body_carries_beside_itself_is_bounded(endless: bytes) -> None:
+    async def main() -> None:
+        async with serving(echo) as server, connected(server.url) as client:
+            client.send(request(b"POST", b"/", b"transfer-encoding: chunked") + endless)
+            for _ in range(20):
+                client.send(b"x" * HEAD_BYTES_MAX)
+            assert (await client.reply()).status == 431
+            assert await client.ended()
 
     run_bounded(main())
 

@@ -21,6 +21,7 @@ def scope_of(url: bytes, ends: Ends | None = None) -> dict[str, object]:
         (b"/v1/models", "/v1/models", b"/v1/models", b""),
         (b"/a%20b?c=%20#d", "/a b", b"/a%20b", b"c=%20"),
         (b"http://host:1/a?b", "/a", b"/a", b"b"),
+        (b"http://host:1?b", "/", b"/", b"b"),
     ],
 )
 def test_a_target_is_taken_apart(url: bytes, path: str, raw_path: bytes, query: bytes) -> None:

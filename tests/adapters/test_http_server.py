@@ -394,3 +394,91 @@ def test_an_offer_to_speak_http_2_is_passed_over() -> None:
             assert reply.status == 200
 
     run_bounded(main())
+
+
+@pytest.mark.parametrize("surplus", [b"\r\n" * 2 * HEAD_BYTES_MAX, b"x" * 4 * HEAD_BYTES_MAX])
+@pytest.mark.parametrize("header", [b"x: y", b"connection: close"])
+def test_an_answer_under_way_is_not_mixed_with_a_refusal(surplus: bytes, header: bytes) -> None:
+    async def main() -> None:
+        release = asyncio.Event()
+        async with serving(holding(release)) as server, connected(server.url) as client:
+            client.send(request(b"GET", b"/", header))
+            await client.head()
+            assert await client.chunk() == b"first"
+            client.send(surplus)
+            await client.writer.drain()
+            for _ in range(20):
+                await asyncio.sleep(0)
+            release.set()
+            assert await client.chunk() == b"last"
+            assert await client.chunk() == b""
+            assert await client.ended()
+
+    run_bounded(main())
+
+
+def test_a_client_that_broke_its_body_is_given_no_leave_to_send_it(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with serving(echo) as server, connected(server.url) as client:
+            client.send(request(b"POST", b"/", b"expect: 100-continue", b"transfer-encoding: chunked") + b"zz\r\n")
+            assert (await client.reply()).status == 400
+            assert await client.ended()
+
+    run_bounded(main())
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_the_last_answer_reaches_a_client_that_is_still_sending() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({**START, "status": 413, "headers": [(b"connection", b"close"), (b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"no"})
+
+    async def main() -> None:
+        async with serving(app) as server, connected(server.url) as client:
+            client.send(request(b"POST", b"/", body=b"x" * 40_000_000))
+            await client.writer.drain()
+            reply = await client.reply()
+            assert (reply.status, reply.body) == (413, b"no")
+            assert await client.ended()
+
+    run_bounded(main())
+
+
+def big(size: int) -> Application:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send(START)
+        await send({"type": "http.response.body", "body": b"x" * size})
+
+    return app
+
+
+@pytest.mark.parametrize("header", [b"x: y", b"connection: close"])
+def test_a_client_that_does_not_read_its_answer_is_dropped(header: bytes) -> None:
+    async def main() -> None:
+        server = HttpServer(big(30_000_000), host="127.0.0.1", port=0, keep_alive_s=0.02)
+        server.head_timeout_s = 0.02
+        await server.start()
+        async with connected(server.url) as client:
+            client.read_no_more()
+            client.send(request(b"GET", b"/", header))
+            await eventually(lambda: len(doors(server)) == 1)
+            await eventually(lambda: not doors(server))
+        await server.close(grace_s=0.0)
+
+    run_bounded(main())
+
+
+def test_a_client_that_reads_its_answer_slowly_is_not_dropped() -> None:
+    async def main() -> None:
+        async with serving(big(30_000_000)) as server, connected(server.url) as client:
+            client.send(request(b"GET", b"/", b"connection: close"))
+            head = await client.head()
+            (door,) = doors(server)
+            while unsent := door.transport.get_write_buffer_size():
+                door.expire(door.overdue_at + 1.0)
+                await eventually(lambda: door.transport.get_write_buffer_size() != unsent)
+            assert head.header(b"connection") == b"close"
+            assert len(await client.chunk()) == 30_000_000
+            assert await client.chunk() == b""
+
+    run_bounded(main())

@@ -64,3 +64,18 @@ def test_times_are_given_in_milliseconds_and_sped_up(tmp_path: Path) -> None:
         data = b'{"model":"fake-1b","messages":[{"role":"user","content":"t [tokens:3]"}]}'
         status, _, _ = run(request(f"{url}/v1/chat/completions", method="POST", body=data))
         assert status == 200
+
+
+@pytest.mark.parametrize(("options", "same"), [((), False), (("--seed", "7"), True)])
+def test_two_engines_give_different_ids_unless_their_seed_is_the_same(
+    tmp_path: Path, options: tuple[str, ...], same: bool
+) -> None:
+    data = b'{"model":"fake-1b","messages":[{"role":"user","content":"t [tokens:1]"}]}'
+    ids = []
+    for name in ("one", "two"):
+        file = tmp_path / name
+        with started("fake-engine", "--port", "0", *options, "--ready-file", str(file)) as process:
+            url = str(ready(process, file)["engine"])
+            _, _, body = run(request(f"{url}/v1/chat/completions", method="POST", body=data))
+            ids.append(json.loads(body)["id"])
+    assert (ids[0] == ids[1]) is same

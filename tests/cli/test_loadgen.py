@@ -99,4 +99,5 @@ def test_a_door_that_is_not_there_is_one_line_and_exit_code_1(options: tuple[str
     done = finished("loadgen", *options)
     assert done.returncode == 1
     assert done.stderr.startswith("error: unreachable: http://127.0.0.1:1")
+    assert "start `luftpause up`" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

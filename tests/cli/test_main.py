@@ -77,7 +77,7 @@ def test_completion_of_a_command_imports_none(monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
-def failing(error: Exception) -> click.Command:
+def failing(error: BaseException) -> click.Command:
     @click.group(cls=LazyGroup, invoke_without_command=True)
     def group() -> None:
         raise error
@@ -89,6 +89,11 @@ def test_what_a_person_can_mend_becomes_one_line_and_an_exit_code() -> None:
     answer = CliRunner().invoke(failing(ConfigError(Problem(where="f.toml:1", what="bad\x1b"))), [])
     assert answer.exit_code == 2
     assert answer.stderr == "error: f.toml:1: bad\\u001b\n"
+
+
+def test_an_interrupt_that_no_command_heeds_ends_it_quietly() -> None:
+    answer = CliRunner().invoke(failing(KeyboardInterrupt()), [])
+    assert (answer.exit_code, answer.output) == (130, "")
 
 
 def test_a_bug_keeps_its_stack_trace() -> None:

@@ -125,6 +125,20 @@ def test_the_address_comes_from_the_configuration() -> None:
     assert len(answers.seen) == 1
 
 
+def test_a_port_that_was_picked_at_the_start_must_be_named() -> None:
+    Path("luftpause.toml").write_text("[scheduler]\nhttp_port = 0\n", "utf-8")
+    answer = ask()
+    assert answer.exit_code == 1
+    assert "scheduler.http_port is 0" in answer.stderr
+    assert "--url" in answer.stderr
+
+
+def test_the_address_of_the_status_itself_does_too() -> None:
+    with answering(b'{"replicas": []}') as (url, answers):
+        assert ask("--url", f"{url}/status").exit_code == 0
+    assert [path for path, _ in answers.seen] == ["/status"]
+
+
 @pytest.mark.parametrize(
     ("body", "code", "expected"),
     [

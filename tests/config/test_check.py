@@ -119,6 +119,14 @@ def test_what_looks_odd_and_works_is_fine(sections: dict[str, object]) -> None:
     assert found(**sections) == []
 
 
+@pytest.mark.parametrize("url", ["http://a/v1", "http://a:1/v1/", "https://a/api/v1"])
+def test_the_url_of_an_engine_stops_before_v1(url: str) -> None:
+    expected = "must not end in /v1; luftpause puts that before each route itself"
+    assert found(**replica(url=url)) == [f"replicas[0].url: {expected}"]
+    assert found(**replica(load_from=[url])) == [f"replicas[0].load_from[0]: {expected}"]
+    assert found(**tool(command=[], url=url)) == []
+
+
 @pytest.mark.parametrize(
     ("url", "expected"),
     [

@@ -172,7 +172,11 @@ def test_a_file_that_may_not_be_read_is_named() -> None:
         ("DATAPLANE__PORT", "1.5", "dataplane.port: expected a whole number from 0 to 65535, got 1.5"),
         ("DATAPLANE__PORT", "[" * 100_000, "dataplane.port: expected a whole number from 0 to 65535, got '[[["),
         ("REPLICAS", "a,b", "replicas: expected a list of tables, written as JSON, got 'a,b'"),
-        ("REPLICAS", "{}", "replicas: expected a list of tables, got a table"),
+        (
+            "REPLICAS",
+            "{}",
+            "replicas: expected a list of tables, got a table; in the file each begins with [[replicas]]",
+        ),
         ("DATAPLANE", "x", "dataplane: expected a table, written as JSON, got 'x'"),
         ("RUNTIME__STATE_DIR", "\udc80", "runtime.state_dir: is not UTF-8"),
         ("", "x", "unknown key '' — known here: replicas,"),

@@ -53,7 +53,10 @@ EVERY = inspect.type_info(Every)
         ({"texts": ["x", 1]}, [("texts[1]", "expected a string, got 1")]),
         ({"variables": []}, [("variables", "expected a table of strings, got a list")]),
         ({"variables": {"X": 1}}, [("variables.X", "expected a string, got 1")]),
-        ({"tables": {}}, [("tables", "expected a list of tables, got a table")]),
+        (
+            {"tables": {}},
+            [("tables", "expected a list of tables, got a table; in the file each begins with [[tables]]")],
+        ),
         ({"tables": [{}]}, [("tables[0].name", "is missing; expected a string")]),
         ({"tables": [5]}, [("tables[0]", "expected a table, got 5")]),
     ],

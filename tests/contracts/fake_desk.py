@@ -78,6 +78,7 @@ class FakeDesk:
                 self._tickets[open_turn.turn] = Ticket(open_turn.run, future)
         for run in report.runs:
             self.runs[run.run] = run.principal
+            self._run_of.update(dict.fromkeys(run.tool_calls, run.run))
 
     def peer_lost(self, peer: PeerId) -> None:
         self.resync(PeerResynced(peer=peer, turns=(), runs=()))

@@ -156,6 +156,22 @@ def _finished(turn: int) -> TurnFinished:
     )
 
 
+def test_a_scheduler_that_forgot_everything_finds_a_run_by_a_tool_call_that_was_long_confirmed(
+    in_world: Callable[[WorldTest], None],
+) -> None:
+    async def story(world: World) -> None:
+        first = await world.link.admit(offer(1))
+        await placed(first)
+        world.link.report(_finished(1))
+        await placed(await world.link.admit(offer(2)))  # answered after the report was
+        await world.disturb()
+        third = await world.link.admit(offer(3, tool_calls=("call-1",)))
+        assert third.run == first.run
+        assert await placed(third) == "one"
+
+    in_world(story)
+
+
 def test_a_run_is_found_again_by_the_tool_call_that_it_echoes(in_world: Callable[[WorldTest], None]) -> None:
     async def story(world: World) -> None:
         first = await world.link.admit(offer(1))

@@ -25,6 +25,7 @@ from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 
 GRACE_S = 30.0
+RESYNC_GRACE_S = 0.2
 TOKEN = "open sesame"
 
 
@@ -127,7 +128,7 @@ class RemoteWorld(World):
     def __init__(self, new_rig: NewRig) -> None:
         super().__init__(new_rig)
         self.relay = Relay()
-        self.server = LinkServer(self.desk, token=TOKEN, grace_s=self.grace_s)
+        self.server = self.new_server()
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator["World"]:
@@ -143,6 +144,9 @@ class RemoteWorld(World):
             finally:
                 await link.close()
                 await self.server.close()
+
+    def new_server(self) -> LinkServer:
+        return LinkServer(self.desk, token=TOKEN, grace_s=self.grace_s, resync_grace_s=RESYNC_GRACE_S)
 
     async def cut(self) -> None:
         """Lose the connection, and return when it stands again."""
@@ -162,7 +166,7 @@ class RemoteWorld(World):
         if hold:
             self.rig.hold()
         self.desk = RecordingDesk(self.rig.desk, calls)
-        self.server = LinkServer(self.desk, token=TOKEN, grace_s=self.grace_s)
+        self.server = self.new_server()
         await self.server.start()
         self.relay.target = self.server.port
         await self.desk.until(lambda: bool(self.desk.resyncs()))

@@ -143,7 +143,7 @@ class Chaos:
                 TurnFinished(turn=turn, tool_calls=(CALL,)),
                 TurnFinished(turn=turn, tool_calls=(CALL,)),
                 TurnFinished(turn=turn),
-                TurnFailed(turn=turn, cause="broke"),
+                TurnFailed(turn=turn, cause="broke", retry_after_s=dice.choice((None, None, 1.0, 20.0, 1e6, -1.0))),
             ]
             self.tell(dice.choice(ends))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from breaks.raw import Engine, ask, soon, status, whole
 from stories.programs import launch, running
+from stories.raw_wire import Engine, ask, soon, status, whole
 from stories.set_ups import MODEL, free_port, replicas, write
 
 AGENTS = 50

@@ -41,8 +41,8 @@ class Wire(Protocol):
         """Read on, if that was paused."""
         ...
 
-    def answered(self) -> None:
-        """The answer is written whole."""
+    def answered(self, *, keep_alive: bool) -> None:
+        """The answer is written whole. `keep_alive`: whether another request may follow it."""
         ...
 
     def cut(self) -> None:
@@ -57,6 +57,7 @@ class HttpCall:
         bodiless: whether the method is HEAD: the answer's body is left out.
         keep_alive: whether the connection may carry another request.
         expects_continue: whether the client waits for leave to send its body.
+        knows_chunks: whether the client understands chunks: HTTP/1.0 does not.
     """
 
     __slots__ = (
@@ -64,6 +65,7 @@ class HttpCall:
         "_chunked",
         "_collecting",
         "_expects_continue",
+        "_knows_chunks",
         "_length_left",
         "_news",
         "_notice",
@@ -80,7 +82,9 @@ class HttpCall:
         "whole",
     )
 
-    def __init__(self, wire: Wire, *, bodiless: bool, keep_alive: bool, expects_continue: bool) -> None:
+    def __init__(
+        self, wire: Wire, *, bodiless: bool, keep_alive: bool, expects_continue: bool, knows_chunks: bool = True
+    ) -> None:
         self.keep_alive = keep_alive
         self.left = False
         self.whole = False
@@ -89,6 +93,7 @@ class HttpCall:
         self._wire = wire
         self._bodiless = bodiless
         self._expects_continue = expects_continue
+        self._knows_chunks = knows_chunks
         self._pieces: list[bytes] = []
         self._size = 0
         self._room = BODY_BYTES_HELD
@@ -98,7 +103,7 @@ class HttpCall:
         self._notice: Leave | None = None
         self._task: asyncio.Task[None] | None = None
         self._chunked = False
-        self._length_left = 0
+        self._length_left: int | None = 0  # None: the answer's end is the connection's
 
     def start(
         self, app: Application, scope: Scope, *, loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[None]]
@@ -117,8 +122,11 @@ class HttpCall:
         except asyncio.CancelledError:
             await self._fail()
             raise
-        except Exception:
-            _LOGGER.exception("application_failed", extra={"path": scope["path"][:200]})
+        except Exception as error:
+            if self.left and not self.complete:
+                _LOGGER.info("application_broke_off", extra={"path": scope["path"][:200], "error": repr(error)})
+            else:
+                _LOGGER.exception("application_failed", extra={"path": scope["path"][:200]})
             await self._fail()
         finally:
             self._notice = None
@@ -146,6 +154,7 @@ class HttpCall:
         if self.left or self.complete:
             return
         self.left = True
+        self._expects_continue = False
         self._tell()
         notice, self._notice = self._notice, None
         if notice is not None:
@@ -182,6 +191,8 @@ class HttpCall:
 
     def cut(self) -> None:
         """See Line."""
+        if self.complete:
+            return  # the connection may be another call's by now
         self._notice = None  # who cuts need not be told
         self._wire.cut()
 
@@ -197,7 +208,7 @@ class HttpCall:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """ASGI's send.
+        """ASGI's send. What nobody waits for is dropped: the client left, or has the whole answer.
 
         Raises:
             RuntimeError: the message breaks ASGI's rules or HTTP's.
@@ -216,8 +227,12 @@ class HttpCall:
             raise RuntimeError(f"{kind!r} is not what may be sent now")
 
     def _send_head(self, status: int, headers: Sequence[Header]) -> None:
+        if self._expects_continue:
+            self._expects_continue = False
+            self.keep_alive = False  # nobody knows whether the body still comes
         lines = [_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status]
-        length, chunked, closing = -1, False, False
+        length: int | None = None
+        closing = False
         self._bodiless = self._bodiless or status in _BODILESS
         for name, value in headers:
             name = name.lower()
@@ -226,7 +241,7 @@ class HttpCall:
                     continue
                 length = int(value)
             elif name == b"transfer-encoding":
-                chunked = value.lower() == b"chunked"
+                continue  # that is the connection's affair
             elif name == b"connection":
                 closing = b"close" in value.lower()
             lines.append(b"%b: %b\r\n" % (name, value))
@@ -234,46 +249,46 @@ class HttpCall:
             self.keep_alive = False
         elif not self.keep_alive:
             lines.append(b"connection: close\r\n")
-        if length < 0 and not chunked and not self._bodiless:
-            chunked = True
+        if self._bodiless:
+            length = 0
+        elif length is None and self._knows_chunks:
+            self._chunked = True
             lines.append(b"transfer-encoding: chunked\r\n")
         head = b"".join(lines)
         if len(head) - len(head.translate(None, _CONTROLS)) != 2 * len(lines):
             raise RuntimeError("a header of the answer holds a control character")
         self.begun = True
-        self._expects_continue = False
-        self._chunked = chunked
-        self._length_left = 0 if chunked or self._bodiless else max(length, 0)
+        self._length_left = length
         self._wire.transport.write(head + b"\r\n")
 
     def _send_body(self, body: bytes, *, more: bool) -> None:
         write = self._wire.transport.write
-        if self._bodiless:
-            pass
-        elif self._chunked:
+        if self._chunked:
             if body:
                 write((b"%x\r\n%b\r\n" if more else b"%x\r\n%b\r\n0\r\n\r\n") % (len(body), body))
             elif not more:
                 write(b"0\r\n\r\n")
-        else:
-            self._length_left -= len(body)
-            if self._length_left < 0:
-                raise RuntimeError("the answer is longer than its content-length")
+        elif not self._bodiless:
+            if self._length_left is not None:
+                self._length_left -= len(body)
+                if self._length_left < 0:
+                    raise RuntimeError("the answer is longer than its content-length")
             if body:
                 write(body)
         if not more:
-            if self._length_left:
+            if self._length_left and not self._chunked:
                 raise RuntimeError("the answer is shorter than its content-length")
             self._end()
+        elif self._length_left == 0 and not self._chunked:
+            self._end()  # the client has it all, its next request may come before the application says so
+            self.left = True
 
     def _end(self) -> None:
         self.complete = True
         self._notice = None
         self._pieces.clear()
         self._tell()
-        if not self.keep_alive:
-            self._wire.transport.close()
-        self._wire.answered()
+        self._wire.answered(keep_alive=self.keep_alive)
 
     def _running(self) -> asyncio.Task[None]:
         assert self._task is not None, "a call is started before anything can happen to it"
@@ -282,7 +297,7 @@ class HttpCall:
     async def _fail(self) -> None:
         """Answer for an application that did not."""
         if self.begun:
-            self._wire.transport.close()
+            self.cut()
             return
         failure = Failure(code=FailureCode.INTERNAL, message="the server failed, see its log")
         body = openai_error(failure)

@@ -40,6 +40,7 @@ class DoorState:
     Attributes:
         connections: all open ones.
         tasks: what runs the calls of the application that have not ended.
+        closing: whether the server closes: it waits for no client then.
         drained: set when the last connection is gone.
         buffer: where sockets are read into; nothing stays there.
     """
@@ -60,6 +61,7 @@ class DoorState:
         self.refusal_headers = refusal_headers
         self.connections: set[DoorProtocol] = set()
         self.tasks: set[asyncio.Task[None]] = set()
+        self.closing = False
         self.drained = asyncio.Event()
         self.buffer = memoryview(bytearray(READ_BYTES))
 
@@ -80,6 +82,7 @@ class DoorProtocol(asyncio.BufferedProtocol):
         "_loop",
         "_reader",
         "_reading_paused",
+        "_unsent",
         "overdue_at",
         "transport",
         "writable",
@@ -94,6 +97,7 @@ class DoorProtocol(asyncio.BufferedProtocol):
         self._ends: Ends | None = None
         self._reader = RequestReader(begin=self._await_client, start=self._start)
         self._reading_paused = False
+        self._unsent = 0
         self._idle = False
         self._deaf = False
 
@@ -106,7 +110,11 @@ class DoorProtocol(asyncio.BufferedProtocol):
     def expire(self, now: float) -> None:
         """Close the connection if its client kept it waiting for too long."""
         if self.overdue_at and now > self.overdue_at:
-            if self._idle:
+            unsent = self.transport.get_write_buffer_size()
+            if unsent and unsent != self._unsent:
+                self._unsent = unsent
+                self._await_client()  # which reads what it was sent, if slowly
+            elif self._idle:
                 self.overdue_at = 0.0
                 self.transport.close()
             else:
@@ -149,9 +157,7 @@ class DoorProtocol(asyncio.BufferedProtocol):
         except BadHttpError as error:
             self._refuse(error.failure)
         except PipelinedError:
-            self._deaf = True
-            if self._reader.call is not None:
-                self._reader.call.keep_alive = False
+            self._listen_no_more()
 
     def pause_writing(self) -> None:
         """Event loop callback: the socket takes no more for now."""
@@ -176,13 +182,16 @@ class DoorProtocol(asyncio.BufferedProtocol):
             self._reading_paused = False
             self.transport.resume_reading()
 
-    def answered(self) -> None:
+    def answered(self, *, keep_alive: bool) -> None:
         """The application answered whole. A body still under way is read to its end and dropped, for a while."""
         if self.transport.is_closing():
             self._await_client()
             return
         self.resume_reading()
-        if self._reader.body_expected:
+        if not keep_alive:
+            self._await_client()
+            self._close()
+        elif self._reader.body_expected:
             self._await_client()
         else:
             self._idle = True
@@ -193,11 +202,13 @@ class DoorProtocol(asyncio.BufferedProtocol):
         parser = reader.parser
         version = parser.get_http_version()
         method = parser.get_method()
+        modern = version == "1.1"
         call = HttpCall(
             self,
             bodiless=method == b"HEAD",
-            keep_alive=version != "1.0" and parser.should_keep_alive(),
-            expects_continue=reader.expects_continue,
+            keep_alive=modern and parser.should_keep_alive(),
+            expects_continue=modern and reader.expects_continue,
+            knows_chunks=modern,
         )
         assert self._ends is not None, "a connection has ends once it is made"
         scope = self._ends.scope(
@@ -217,19 +228,32 @@ class DoorProtocol(asyncio.BufferedProtocol):
 
     def _refuse(self, failure: Failure) -> None:
         """Answer what is no request, unless an answer is under way, and listen no more."""
-        if self._deaf:
-            return
-        self._deaf = True
         _LOGGER.info("bad_http_refused", extra={"code": failure.code.value, "reason": failure.message})
         reader = self._reader
-        if reader.body_expected:
-            if reader.call is not None and reader.call.begun:
-                self.cut()
-                return
-            self._stop_application()
+        call = reader.call
+        self._listen_no_more()
+        if call is not None and not call.complete and not reader.body_expected:
+            return  # it came behind a whole request
+        if call is not None and call.begun and reader.body_expected:
+            self.cut()
+            return
+        self._stop_application()
         self.transport.write(render_refusal(failure, self._door.refusal_headers(reader.headers)))
         self._await_client()
-        if self.transport.can_write_eof():
+        self._close()
+
+    def _listen_no_more(self) -> None:
+        """Drop what comes from now on: it cannot be read."""
+        self._deaf = True
+        if self._reader.call is not None:
+            self._reader.call.keep_alive = False
+
+    def _close(self) -> None:
+        """Close the connection after what was written, once the client did: one that still sends would lose that."""
+        self._deaf = True
+        if self._door.closing:
+            self.transport.close()
+        else:
             self.transport.write_eof()
 
     def _stop_application(self) -> None:

@@ -90,13 +90,12 @@ class RequestReader:
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            if self._offered:
-                self._read_without_offer(data[upgrade.args[0] :])
-                return
+            self._read_without_offer(data[upgrade.args[0] :])
+            return
         except httptools.HttpParserError as error:
             failure = Failure(code=FailureCode.BAD_HTTP, message=f"not valid HTTP: {error}")
             raise self._fault or BadHttpError(failure) from error
-        if self._head_bytes > HEAD_BYTES_MAX and not self._in_body:
+        if self._head_bytes > HEAD_BYTES_MAX:
             raise BadHttpError(_too_large())
 
     def on_message_begin(self) -> None:
@@ -129,7 +128,10 @@ class RequestReader:
         if self._head_bytes > HEAD_BYTES_MAX and self._head_size() > HEAD_BYTES_MAX:
             self._fault = BadHttpError(_too_large())
             raise self._fault
-        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                self._fault = BadHttpError(Failure(code=FailureCode.BAD_HTTP, message="tunnels are not offered here"))
+                raise self._fault
             self._offered = True
             return
         self.call = self._start(self)
@@ -137,6 +139,7 @@ class RequestReader:
 
     def on_body(self, body: bytes) -> None:
         """Parser callback."""
+        self._head_bytes = 0
         if self.call is not None and not self.call.complete:
             self.call.take_piece(body)
 

@@ -51,7 +51,7 @@ class Ends:
         query = b""
         if not url.startswith(b"/") or b"?" in url or b"#" in url:
             parsed = httptools.parse_url(url)
-            url, query = parsed.path, parsed.query or b""
+            url, query = parsed.path or b"/", parsed.query or b""
         path = url.decode("ascii")
         return {
             **self._common,

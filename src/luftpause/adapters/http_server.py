@@ -131,6 +131,7 @@ class HttpServer:
         if server is None or state is None:
             return
         server.close()
+        state.closing = True
         for connection in list(state.connections):
             connection.shutdown()
         await _drained(state, grace_s)

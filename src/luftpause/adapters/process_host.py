@@ -7,6 +7,7 @@ never hold up the event loop.
 import asyncio
 import logging
 import os
+import shutil
 import signal as signals
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from luftpause.adapters.process_log import ProcessLog
+from luftpause.adapters.tether import tethered
 from luftpause.core.processes.actions import StopSignal
 from luftpause.ports.processes import CouldNotStartError, Launch, ProcessEnd
 
@@ -115,13 +117,17 @@ class LocalProcessHost:
         """
         if launch.port and not _is_free(launch.port):
             raise CouldNotStartError(f"port {launch.port} on 127.0.0.1 is taken by another program")
+        path = launch.env.get("PATH", self._env.get("PATH"))
+        if not launch.argv or shutil.which(launch.argv[0], path=path) is None:
+            shown = repr(launch.argv[0]) if launch.argv else "nothing"
+            raise CouldNotStartError(f"cannot run {shown}: no such program")
         try:
             log = ProcessLog(self._log_dir, launch.name)
         except OSError as error:
             raise CouldNotStartError(f"cannot keep its log in {str(self._log_dir)!r}: {error}") from error
         try:
-            child = subprocess.Popen(  # noqa: S603 - the command comes from the configuration, and no shell reads it
-                launch.argv,
+            child = subprocess.Popen(
+                tethered(launch.argv),
                 env={**self._env, **launch.env},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """An application behind its guard on an address: how every HTTP door of the product is opened and closed."""
 
 import ipaddress
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -17,11 +17,19 @@ DRAIN_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a door opens. `option` names what sets the port, for the message when it is taken."""
+    """Where a door opens, and for whom.
+
+    Attributes:
+        option: what sets the port, for the message when it is taken.
+        allowed_hosts: further host names that the door answers for.
+        allowed_origins: web origins that may call, besides the door's own.
+    """
 
     host: str
     port: int
     option: str
+    allowed_hosts: Sequence[str] = ()
+    allowed_origins: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +75,13 @@ async def open_door(
         StartFailedError: the address cannot be used, or not without a token.
     """
     access.check(address)
-    guarded = DoorGuard(app, allowed_hosts=(address.host,), token=access.token, refusal_headers=refusal_headers)
+    guarded = DoorGuard(
+        app,
+        allowed_hosts=(address.host, *address.allowed_hosts),
+        allowed_origins=address.allowed_origins,
+        token=access.token,
+        refusal_headers=refusal_headers,
+    )
     server = HttpServer(
         guarded, host=address.host, port=address.port, lifespan=lifespan, refusal_headers=refusal_headers
     )

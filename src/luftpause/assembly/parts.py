@@ -6,7 +6,7 @@
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import luftpause
 from luftpause.adapters.clock_system import SystemClock
@@ -30,8 +30,9 @@ from luftpause.assembly.declared import (
     tool_server_specs,
 )
 from luftpause.assembly.doors import Access, Address, open_door
+from luftpause.assembly.recording import Recording, recorded_scheduler
 from luftpause.assembly.start_failed import StartFailedError
-from luftpause.config.schema import Config
+from luftpause.config import schema
 from luftpause.config.units import seconds
 from luftpause.core.model.ids import PeerId
 from luftpause.core.model.replicas import Endpoint
@@ -53,10 +54,21 @@ from luftpause.services.status.page import page_routes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
-    """What is to be assembled: the configuration, and who may come in."""
+    """What is to be assembled: the configuration, who may come in, and what is written down."""
 
-    config: Config
+    config: schema.Config
     access: Access
+    recording: Recording = field(default_factory=Recording)
+
+
+def _address(section: schema.Dataplane | schema.Scheduler | schema.Runtime, *, port: int, option: str) -> Address:
+    return Address(
+        host=section.host,
+        port=port,
+        option=option,
+        allowed_hosts=section.allowed_hosts,
+        allowed_origins=section.allowed_origins,
+    )
 
 
 @asynccontextmanager
@@ -73,10 +85,8 @@ async def engines_part(plans: Plans) -> AsyncIterator[HttpEngines]:
 async def scheduler_part(plans: Plans, engines: Engines) -> AsyncIterator[SchedulerService]:
     """The scheduler with its probes and the replicas that the configuration names."""
     config = plans.config
-    service = SchedulerService(scheduler_settings(config))
-    prober = Prober(service, engines)
-    service.start()
-    try:
+    async with recorded_scheduler(scheduler_settings(config), plans.recording) as service:
+        prober = Prober(service, engines)
         for spec in replica_specs(config):
             service.add_replica(spec)
         prober.start()
@@ -84,15 +94,13 @@ async def scheduler_part(plans: Plans, engines: Engines) -> AsyncIterator[Schedu
             yield service
         finally:
             await prober.close()
-    finally:
-        service.close()
 
 
 @asynccontextmanager
 async def scheduler_door(plans: Plans, service: SchedulerService) -> AsyncIterator[HttpServer]:
     """Status and page."""
     section = plans.config.scheduler
-    address = Address(host=section.host, port=section.http_port, option="scheduler.http_port")
+    address = _address(section, port=section.http_port, option="scheduler.http_port")
     app = SchedulerHttp(service).app(more_routes=page_routes())
     async with open_door(app, address, plans.access) as server:
         yield server
@@ -110,6 +118,7 @@ async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServ
         port=section.port,
         token=plans.access.token,
         grace_s=seconds(section.link_grace),
+        resync_grace_s=seconds(section.resync_grace),
     )
     try:
         await server.start()
@@ -130,7 +139,7 @@ async def dataplane_part(
 ) -> AsyncIterator[HttpServer]:
     """The LLM door."""
     section = plans.config.dataplane
-    address = Address(host=section.host, port=section.port, option="dataplane.port")
+    address = _address(section, port=section.port, option="dataplane.port")
     app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer)
     await app.start()
     try:
@@ -145,7 +154,7 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
     """The MCP door with its tools, its journal and its way to the LLM door."""
     config = plans.config
     section = config.runtime
-    address = Address(host=section.host, port=section.port, option="runtime.port")
+    address = _address(section, port=section.port, option="runtime.port")
     plans.access.check(address)
     endpoint = Endpoint(url=dataplane_url)
     token = plans.access.token

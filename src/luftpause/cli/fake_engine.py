@@ -72,7 +72,7 @@ def _amount(
 @_amount("--tool-rounds", "tool_rounds", _DEFAULTS.tool_rounds, "Rounds of tools, where the task does not say.")
 @_amount("--reply-tokens", "reply_tokens", _DEFAULTS.reply_tokens, "Length, where the task does not say.", least=1)
 @click.option(
-    "--seed", default=_DEFAULTS.seed, show_default=True, help="Same seed, same replies; replicas want others."
+    "--seed", type=int, help="Same seed, same replies and ids; left out: another one each time, as replicas want it."
 )
 @click.option("--ready-file", type=click.Path(dir_okay=False), metavar="PATH", help="Write the address there.")
 @click.pass_context

@@ -79,7 +79,10 @@ async def _load(plan: Plan, board: Board, stop: asyncio.Event) -> None:
     try:
         await drive_until(stop, plan, engines, board, _show_progress if on_terminal else None)
     except RunFailedError as failed:
-        raise CommandFailedError(f"{failed.kind}: {failed}") from failed
+        way_out = "; start `luftpause up`, or name the door with --mcp-url or --base-url"
+        raise CommandFailedError(
+            f"{failed.kind}: {failed}{way_out if failed.kind == 'unreachable' else ''}"
+        ) from failed
     finally:
         await engines.close()
         if on_terminal:

@@ -23,10 +23,15 @@ COMMANDS: Mapping[str, str] = {
     "fake-engine": "Start an engine that only pretends, for tests.",
     "fake-mcp": "Start MCP tools that only pretend, for tests.",
     "sim": "Simulate scheduling on made-up engines.",
+    "replay": "Decide again what an event log says.",
     "loadgen": "Send made-up work through the doors and measure.",
     "completion": "Print the completion script for a shell.",
 }
 """Each subcommand and its line in the help; its module is `luftpause.cli.<name>` and exposes `command`."""
+
+
+INTERRUPTED = 130
+"""Exit code after a Ctrl-C that came before a command could heed it, by the custom of shells."""
 
 
 class LazyGroup(click.Group):
@@ -73,6 +78,8 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click ends a command quietly whose reader has left
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(INTERRUPTED) from None
         except Exception as error:
             failure = failure_of(error)
             if failure is None:

@@ -7,6 +7,7 @@ import click
 from luftpause.assembly.parts import Plans
 from luftpause.assembly.split import scheduler_alone
 from luftpause.cli.access import access_of, access_option
+from luftpause.cli.event_log import event_log_options, recording_of
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
@@ -15,6 +16,7 @@ from luftpause.cli.serve import run_service
 
 @click.command(short_help="Start the scheduler.")
 @access_option
+@event_log_options
 @service_options()
 @setting("--host", "scheduler.host", help="Address to listen on.  [default: 127.0.0.1]")
 @setting("--port", "scheduler.port", help="Port of the link; 0 picks a free one.  [default: 5000]")
@@ -22,7 +24,7 @@ from luftpause.cli.serve import run_service
 def command(options: ServiceOptions) -> None:
     """Start the scheduler: decides where and when every turn runs. Other services reach it over its link."""
     ctx = click.get_current_context()
-    plans = Plans(config=options.load().config, access=access_of(ctx))
+    plans = Plans(config=options.load().config, access=access_of(ctx), recording=recording_of(ctx))
     ctx.exit(run_service(lambda stop: _run(plans, options, stop)))
 
 

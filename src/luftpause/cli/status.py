@@ -105,13 +105,14 @@ def fetch(address: str, env: Mapping[str, str]) -> bytes:
         raise CommandFailedError(f"{address} is no url: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise CommandFailedError(f"{address} is no url; write it like http://127.0.0.1:5001")
+    path = f"{parts.path.rstrip('/').removesuffix('/status')}/status"
     make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = make(parts.hostname, port, timeout=TIMEOUT_S)
     headers = {"accept": "application/json"}
     if env.get(TOKEN_ENV):
         headers["authorization"] = f"Bearer {env[TOKEN_ENV]}"
     try:
-        connection.request("GET", f"{parts.path.rstrip('/')}/status", headers=headers)
+        connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         body = response.read(ANSWER_BYTES_MAX + 1)
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -123,7 +124,10 @@ def fetch(address: str, env: Mapping[str, str]) -> bytes:
     if response.status == 401:
         raise CommandFailedError(f"{address} wants a token; set {TOKEN_ENV}")
     if response.status != 200 or len(body) > ANSWER_BYTES_MAX:
-        raise CommandFailedError(f"{address} is no scheduler: GET /status answered {response.status}")
+        raise CommandFailedError(
+            f"{address} is no scheduler: GET {path} answered {response.status}; give the address that"
+            " `luftpause up` prints as status"
+        )
     return body
 
 
@@ -157,6 +161,11 @@ def tables(status: Status) -> Group:
 
 def _configured_url(config: Path | None) -> str:
     scheduler = load(config, os.environ, {}).config.scheduler
+    if not scheduler.http_port:
+        raise CommandFailedError(
+            "scheduler.http_port is 0, so the configuration does not tell the scheduler's address;"
+            " give the one that `luftpause up` prints as status with --url"
+        )
     host = "127.0.0.1" if scheduler.host in EVERYWHERE else scheduler.host
     return f"http://{f'[{host}]' if ':' in host else host}:{scheduler.http_port}"
 

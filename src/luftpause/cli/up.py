@@ -17,6 +17,7 @@ from luftpause.assembly.all_in_one import AllInOne, all_in_one
 from luftpause.assembly.embedded import declares_nothing, embedded
 from luftpause.assembly.parts import Plans
 from luftpause.cli.access import access_of, access_option
+from luftpause.cli.event_log import event_log_options, recording_of
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
@@ -36,6 +37,7 @@ class _Story:
 
 @click.command(short_help="Start everything in one process.")
 @access_option
+@event_log_options
 @service_options(log_level="warning")
 @setting("--dataplane-port", "dataplane.port", help="Port of the LLM door.  [default: 8080]")
 @setting("--runtime-port", "runtime.port", help="Port of the MCP door.  [default: 7000]")
@@ -64,18 +66,22 @@ async def _run(story: _Story, options: ServiceOptions, stop: asyncio.Event) -> N
 
 def _story(loaded: Loaded, ctx: click.Context) -> _Story:
     config = loaded.config
-    access = access_of(ctx)
+    access, recording = access_of(ctx), recording_of(ctx)
     if loaded.source is None and declares_nothing(config):
         engine = find_local_engine(os.environ)
         filled = embedded(config, engine=engine.origin if engine else None, model=find_local_model())
         what = f"No luftpause.toml here, so: {filled.story}."
-        return _Story(plans=Plans(config=filled.config, access=access), what=what, model=filled.model)
+        return _Story(
+            plans=Plans(config=filled.config, access=access, recording=recording), what=what, model=filled.model
+        )
     models = [model for replica in config.replicas for model in replica.models]
     models += [model.name for model in config.launcher.models]
     what = f"Configuration: {loaded.source or 'environment and command line'}."
     if not models:
         what += " It declares no [[replicas]] and no [[launcher.models]]: every turn will be refused."
-    return _Story(plans=Plans(config=config, access=access), what=what, model=models[0] if models else "")
+    return _Story(
+        plans=Plans(config=config, access=access, recording=recording), what=what, model=models[0] if models else ""
+    )
 
 
 def _banner(story: _Story, addresses: AllInOne) -> None:

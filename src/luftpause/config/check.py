@@ -69,9 +69,9 @@ def _repeats(named: Iterable[tuple[KeyPath, str]]) -> Iterator[Finding]:
 
 
 def _replica(path: KeyPath, replica: Replica) -> Iterator[Finding]:
-    yield from _url((*path, "url"), replica.url)
+    yield from _engine_url((*path, "url"), replica.url)
     for at, url in enumerate(replica.load_from):
-        yield from _url((*path, "load_from", at), url)
+        yield from _engine_url((*path, "load_from", at), url)
     if not replica.models:
         yield (*path, "models"), "names no model; without one no turn can reach this replica"
     yield from _health((*path, "health"), replica.health)
@@ -106,6 +106,14 @@ def _url(path: KeyPath, url: str) -> Iterator[Finding]:
     fault = _url_fault(url)
     if fault:
         yield path, fault
+
+
+def _engine_url(path: KeyPath, url: str) -> Iterator[Finding]:
+    fault = _url_fault(url)
+    if fault:
+        yield path, fault
+    elif urlsplit(url).path.rstrip("/").endswith("/v1"):
+        yield path, "must not end in /v1; luftpause puts that before each route itself"
 
 
 def _url_fault(url: str) -> str:
@@ -161,6 +169,7 @@ def _quantities(config: Config) -> Iterator[Finding]:
         (("scheduler", "turn_timeout"), config.scheduler.turn_timeout, False),
         (("scheduler", "run_idle_expiry"), config.scheduler.run_idle_expiry, False),
         (("scheduler", "link_grace"), config.scheduler.link_grace, True),
+        (("scheduler", "resync_grace"), config.scheduler.resync_grace, True),
         (("runtime", "turn_timeout"), config.runtime.turn_timeout, False),
         (("launcher", "stop_grace"), config.launcher.stop_grace, True),
     ]

@@ -41,6 +41,22 @@ Size = Annotated[
         examples=["20GiB", "600MB"],
     ),
 ]
+AllowedHost = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\s/@]{1,255}$",
+        title="host name",
+        examples=["box.lan", "box.lan:8080"],
+    ),
+]
+Origin = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z][A-Za-z0-9+.-]*://[^\s/]{1,255}/?$",
+        title="web origin",
+        examples=["https://chat.example.org"],
+    ),
+]
 Engine = Literal["auto", "sglang", "vllm", "llama.cpp", "ollama", "router", "openai"]
 Backend = Literal["llama.cpp", "command"]
 
@@ -150,6 +166,8 @@ class Dataplane(Section, frozen=True):
         max_body: a larger request body is refused.
         body_timeout: a request body that takes longer to arrive is refused.
         connect_timeout: an engine that cannot be reached within this is unreachable.
+        allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
+        allowed_origins: web origins that may call it besides its own; it sends no CORS headers.
     """
 
     host: str = "127.0.0.1"
@@ -157,6 +175,8 @@ class Dataplane(Section, frozen=True):
     max_body: Size = "32MiB"
     body_timeout: Duration = "1m"
     connect_timeout: Duration = "2s"
+    allowed_hosts: list[AllowedHost] = []
+    allowed_origins: list[Origin] = []
 
 
 class Scheduler(Section, frozen=True):
@@ -171,6 +191,9 @@ class Scheduler(Section, frozen=True):
         turn_timeout: a turn without a sign of life for this long has ended.
         run_idle_expiry: a run without a turn for this long is forgotten.
         link_grace: turns of a lost dataplane stay charged this long, in case it returns.
+        resync_grace: after a restart, turns wait at most this long until all dataplanes have told what they know.
+        allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
+        allowed_origins: web origins that may call it besides its own; it sends no CORS headers.
     """
 
     host: str = "127.0.0.1"
@@ -181,6 +204,9 @@ class Scheduler(Section, frozen=True):
     turn_timeout: Duration = "10m"
     run_idle_expiry: Duration = "30m"
     link_grace: Duration = "10s"
+    resync_grace: Duration = "3s"
+    allowed_hosts: list[AllowedHost] = []
+    allowed_origins: list[Origin] = []
 
 
 class Runtime(Section, frozen=True):
@@ -194,6 +220,8 @@ class Runtime(Section, frozen=True):
         default_model: model of a sub-agent that names none; empty means that it must name one.
         max_running: how many sub-agents may run at once.
         turn_timeout: one turn of a sub-agent takes at most this long.
+        allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
+        allowed_origins: web origins that may call it besides its own; it sends no CORS headers.
     """
 
     host: str = "127.0.0.1"
@@ -203,6 +231,8 @@ class Runtime(Section, frozen=True):
     default_model: str = ""
     max_running: Annotated[int, Meta(ge=1, le=100_000)] = 1000
     turn_timeout: Duration = "10m"
+    allowed_hosts: list[AllowedHost] = []
+    allowed_origins: list[Origin] = []
 
 
 class Config(Section, frozen=True):

@@ -88,7 +88,10 @@ def faults(value: object, kind: inspect.Type, path: KeyPath = ()) -> Iterator[Fi
             yield from faults(item, inner.value_type, (*path, key))
     elif not _fits(value, inner):
         got = "" if _is_secret(path) else f", got {shown(value)}"
-        yield path, f"expected {expectation(kind)}{got}"
+        hint = ""
+        if isinstance(inner, inspect.ListType) and isinstance(plain(inner.item_type), inspect.StructType):
+            hint = f"; in the file each begins with [[{dotted(path)}]]"
+        yield path, f"expected {expectation(kind)}{got}{hint}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -19,7 +19,6 @@ def gguf(tmp_path: Path) -> str:
 @pytest.fixture(autouse=True)
 def _stay_alive_without_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     """`main` runs in the test's own process here."""
-    monkeypatch.setattr("luftpause.adapters.llama_cpp.server.die_with_parent", lambda: None)
 
 
 def complaint(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:

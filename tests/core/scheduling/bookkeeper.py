@@ -3,8 +3,10 @@
 Every method first takes in what an event means, then audits the orders that it led to. Instants are whole seconds.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import Load, ReplicaKind, ReplicaSpec
@@ -47,6 +49,8 @@ class Bookkeeper:
     seen: dict[str, int] = field(default_factory=dict)
     orphans: set[str] = field(default_factory=set)
     lives: dict[str, Life] = field(default_factory=dict)
+    served: dict[tuple[str, ...], int] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=count)
 
     def is_open(self, turn: str) -> bool:
         return turn in self.flying or turn in self.waiting
@@ -166,6 +170,18 @@ class Bookkeeper:
         for action in actions:
             if isinstance(action, PlaceTurn):
                 self.audit_placement(action)
+                self.served.update(dict.fromkeys(self.parties(action.turn), next(self.numbers)))
+            elif isinstance(action, HoldTurn):
+                number = next(self.numbers)
+                for party in self.parties(action.turn):
+                    self.served.setdefault(party, number)
+        if not self.waiting:
+            in_use = {party for turn in self.flying for party in self.parties(turn)}
+            self.served = {party: number for party, number in self.served.items() if party in in_use}
+
+    def parties(self, turn: str) -> tuple[tuple[str, ...], ...]:
+        offer = self.offers[turn]
+        return (offer.principal,), (offer.principal, offer.caller)
 
     def audit_placement(self, action: PlaceTurn) -> None:
         assert action.turn in self.waiting, f"{action.turn} was placed but does not wait"
@@ -190,13 +206,16 @@ class Bookkeeper:
                 free = [name for name in self.places if self.may_go(turn, name)]
                 assert not free, f"{placed} went out before {turn}, which fits on {free}"
 
-    def claim(self, turn: str) -> tuple[bool, int, int, int]:
+    def claim(self, turn: str) -> tuple[bool, int, float, int, float, int]:
         offer = self.offers[turn]
+        principal, caller = (self.served.get(party, math.inf) for party in self.parties(turn))
         flying = [self.offers[other] for other in self.flying]
         return (
             offer.service_class is ServiceClass.BATCH,
             sum(other.principal == offer.principal for other in flying),
+            principal,
             sum((other.principal, other.caller) == (offer.principal, offer.caller) for other in flying),
+            caller,
             list(self.waiting).index(turn),
         )
 
@@ -215,6 +234,8 @@ class Bookkeeper:
         if load is None or not load.waiting:
             return True
         in_flight = sum(where == replica for where in self.flying.values())
+        if not in_flight:
+            return True
         kept = self.kept_on(replica) if service_class is ServiceClass.BATCH else 0
         return in_flight + kept < load.running
 

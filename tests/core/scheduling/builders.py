@@ -22,6 +22,7 @@ from luftpause.core.scheduling.events import (
     Event,
     KnownRun,
     OpenTurn,
+    PeerResynced,
     ReplicaAdded,
     ReplicaProbed,
     RunPhase,
@@ -88,15 +89,23 @@ def finished(turn: str, *, tools: int = 0) -> TurnFinished:
     return TurnFinished(turn=TurnId(turn), finish="tool_calls" if tools else "stop", tool_calls=calls)
 
 
-def failed(turn: str) -> TurnFailed:
-    """End a turn that broke."""
-    return TurnFailed(turn=TurnId(turn), cause="engine broke")
+def failed(turn: str, *, retry_after_s: float | None = None) -> TurnFailed:
+    """End a turn that broke, or whose engine asked to be left alone."""
+    return TurnFailed(turn=TurnId(turn), cause="engine broke", retry_after_s=retry_after_s)
 
 
-def probed(name: str, running: int = 0, waiting: int | None = None, *, healthy: bool = True) -> ReplicaProbed:
+def probed(
+    name: str, running: int = 0, waiting: int | None = None, *, healthy: bool = True, cause: str = ""
+) -> ReplicaProbed:
     """Probe a replica; without `waiting` it reports no load."""
     load = None if waiting is None else Load(running=running, waiting=waiting)
-    return ReplicaProbed(replica=ReplicaId(name), healthy=healthy, load=load)
+    return ReplicaProbed(replica=ReplicaId(name), healthy=healthy, load=load, cause=cause)
+
+
+def crowded(name: str) -> tuple[Event, Event]:
+    """Give a replica one turn of somebody else's, and let its engine queue: it takes no more."""
+    turn = open_turn(f"crowd-{name}", f"crowd-{name}", name)
+    return PeerResynced(peer=PeerId(f"crowd-{name}"), turns=(turn,), runs=()), probed(name, running=1, waiting=1)
 
 
 def open_turn(turn: str, run: str, replica: str, *, batch: bool = False) -> OpenTurn:

@@ -1,15 +1,26 @@
 """When a replica takes a turn."""
 
+import math
+
 import pytest
 
-from core.scheduling.builders import World, arrived, failed, finished, placed, probed, spec
+from core.scheduling.builders import World, arrived, crowded, failed, finished, placed, probed, spec
 from luftpause.core.model.ids import ModelName, ReplicaId, TurnId
 from luftpause.core.model.replicas import Load
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import PlaceTurn
 from luftpause.core.scheduling.admission import has_room
-from luftpause.core.scheduling.events import TurnAbandoned
-from luftpause.core.scheduling.reasons import NoHealthyReplica, RoomKept, WaitingForHome, WaitingForRoom, explain
+from luftpause.core.scheduling.decide import next_deadline
+from luftpause.core.scheduling.events import TurnAbandoned, WokeUp
+from luftpause.core.scheduling.reasons import (
+    NoHealthyReplica,
+    ReplicaClosed,
+    RoomKept,
+    WaitingForHome,
+    WaitingForRoom,
+    explain,
+)
+from luftpause.core.scheduling.replicas import RETRY_AFTER_S_MAX
 from luftpause.core.scheduling.state import Replica
 
 A = ReplicaId("a")
@@ -38,7 +49,9 @@ def replica(*, healthy: bool = True, load: Load | None = None, in_flight: int = 
         pytest.param(replica(in_flight=3, load=Load(running=4, waiting=1)), True, True, id="queueing, below the cap"),
         pytest.param(replica(in_flight=4, load=Load(running=4, waiting=1)), False, False, id="queueing, at the cap"),
         pytest.param(replica(in_flight=9, load=Load(running=4, waiting=5)), False, False, id="queueing, over the cap"),
-        pytest.param(replica(in_flight=0, load=Load(running=0, waiting=1)), False, False, id="queueing, runs nothing"),
+        pytest.param(replica(in_flight=0, load=Load(running=0, waiting=1)), True, True, id="idle as far as we know"),
+        pytest.param(replica(in_flight=1, load=Load(running=0, waiting=1)), False, False, id="queueing, runs nothing"),
+        pytest.param(replica(in_flight=0, load=Load(running=1, waiting=9), kept=5), True, True, id="idle, room kept"),
         pytest.param(
             replica(in_flight=3, load=Load(running=4, waiting=1), kept=1), True, False, id="batch leaves the last place"
         ),
@@ -97,6 +110,57 @@ def test_a_replica_whose_report_does_not_arrive_is_not_capped_by_the_old_one() -
     assert world.in_flight("a") == 2
 
 
+@pytest.mark.parametrize("batch", [False, True])
+def test_an_engine_that_runs_nothing_of_ours_gets_one_turn_whatever_it_reports(*, batch: bool) -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("i1", "r"), finished("i1", tools=1), probed("a", running=0, waiting=1)])
+    assert world.place(arrived("t", batch=batch)) == "a"
+    assert world.hold(arrived("u")) == WaitingForRoom(replica=A, in_flight=1, capacity=1)
+    assert placed(world.tell(finished("t"))) == [("u", "a")]
+
+
+def test_a_held_turn_is_told_what_ails_the_first_replica_that_could_serve_it() -> None:
+    world = World(spec("a"), spec("b"), healthy=False)
+    world.tell(probed("b", healthy=False, cause="HTTP 503 from /health"))
+    reason = world.hold(arrived("t"))
+    assert explain(reason) == "no healthy replica serves m: b: HTTP 503 from /health"
+    world.tell(probed("a", healthy=False, cause="connection refused"))
+    assert explain(world.hold(arrived("u"))) == "no healthy replica serves m: a: connection refused"
+    world.tell(probed("a"))
+    assert not world.state.replicas[A].why
+
+
+def test_an_engine_that_asked_to_be_left_alone_gets_no_new_turns_until_then() -> None:
+    """Case 15."""
+    world = World(spec("a"))
+    world.tell_all([arrived("t1"), arrived("t2"), arrived("t3")])
+    world.tell(failed("t1", retry_after_s=10.0))
+    assert world.hold(arrived("h")) == ReplicaClosed(replica=A)
+    assert explain(ReplicaClosed(replica=A)) == "a refused a turn and asked for no new ones for a while"
+    world.later(4)
+    world.tell_all([failed("t2", retry_after_s=3.0), probed("a"), WokeUp()])
+    assert world.in_flight("a") == 1, "those in flight stay; a shorter wish does not shorten the longer one"
+    assert next_deadline(world.state) == 10.0
+    world.later(6)
+    assert placed(world.tell(WokeUp())) == [("h", "a")]
+    assert world.state.replicas[A].closed_until is None
+
+
+@pytest.mark.parametrize("wish", [None, 0.0, -1.0, math.nan])
+def test_a_wish_to_be_left_alone_for_no_time_is_none(wish: float | None) -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1"), failed("t1", retry_after_s=wish), failed("unknown", retry_after_s=9.0)])
+    assert world.place(arrived("t2")) == "a"
+
+
+def test_no_engine_is_left_alone_for_longer_than_we_bear_nor_after_it_fell_ill() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1"), arrived("t2"), failed("t1", retry_after_s=math.inf)])
+    assert world.state.replicas[A].closed_until == RETRY_AFTER_S_MAX
+    world.tell_all([probed("a", healthy=False), probed("a")])
+    assert world.place(arrived("t3")) == "a"
+
+
 def test_batch_leaves_room_for_an_interactive_run_that_is_out_on_a_tool() -> None:
     world = World(spec("a"))
     world.tell_all([arrived("i1", "r"), arrived("b1", batch=True), finished("i1", tools=1)])
@@ -119,7 +183,7 @@ def test_a_paused_interactive_run_goes_home_at_once_through_a_batch_flood() -> N
 
 def test_a_continuation_that_found_its_home_over_full_is_the_first_to_get_a_place() -> None:
     world = World(spec("a"), spec("b"))
-    world.tell_all([arrived("i1", "r"), finished("i1", tools=1), probed("b", running=0, waiting=1)])
+    world.tell_all([arrived("i1", "r"), finished("i1", tools=1), *crowded("b")])
     world.tell_all([arrived(f"b{number}", batch=True) for number in range(3)])
     world.tell(probed("a", running=2, waiting=9))
     world.hold(arrived("b9", batch=True))

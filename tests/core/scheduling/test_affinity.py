@@ -5,6 +5,7 @@ import pytest
 from core.scheduling.builders import (
     World,
     arrived,
+    crowded,
     failed,
     finished,
     only,
@@ -40,7 +41,7 @@ def test_a_paused_run_goes_home_although_another_replica_is_empty() -> None:
 def test_a_paused_run_is_held_for_its_full_home_although_another_replica_is_empty() -> None:
     world = World(spec("a"), spec("b"))
     world.tell_all([arrived("t1", "r"), finished("t1", tools=1)])
-    world.tell(probed("b", running=0, waiting=1))
+    world.tell_all(crowded("b"))
     world.tell_all([arrived("x1"), probed("a", running=1, waiting=1), probed("b")])
     assert world.in_flight("a") == 1
     assert world.hold(arrived("t2", "r")) == WaitingForHome(replica=ReplicaId("a"), in_flight=1, capacity=1)
@@ -89,14 +90,14 @@ def test_a_continuation_moves_when_its_home_is_unhealthy() -> None:
 
 def test_a_held_continuation_moves_when_its_home_falls_ill() -> None:
     world = World(spec("a"), spec("b"))
-    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), probed("a", running=0, waiting=1)])
+    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), *crowded("a")])
     world.hold(arrived("t2", "r"))
     assert placed(world.tell(probed("a", healthy=False))) == [("t2", "b")]
 
 
 def test_a_continuation_moves_when_its_home_was_removed() -> None:
     world = World(spec("a"), spec("b"))
-    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), probed("a", running=0, waiting=1)])
+    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), *crowded("a")])
     world.hold(arrived("t2", "r"))
     assert placed(world.tell(ReplicaRemoved(replica=ReplicaId("a")))) == [("t2", "b")]
 

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from core.scheduling import histories
-from core.scheduling.builders import World, arrived, failed, finished, known_run, open_turn, probed, spec
+from core.scheduling.builders import World, arrived, crowded, failed, finished, known_run, open_turn, probed, spec
 from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.decide import decide
@@ -76,7 +76,7 @@ def in_flight(world: World) -> None:
 
 
 def held(world: World) -> None:
-    world.tell_all([probed("a", running=0, waiting=1), arrived("t", "r")])
+    world.tell_all([*crowded("a"), arrived("t", "r")])
 
 
 def paused(world: World) -> None:
@@ -92,7 +92,7 @@ def broken(world: World) -> None:
 
 
 def paused_with_its_continuation_held(world: World) -> None:
-    world.tell_all([arrived("s", "r"), finished("s", tools=1), probed("a", running=0, waiting=1), arrived("t", "r")])
+    world.tell_all([arrived("s", "r"), finished("s", tools=1), *crowded("a"), arrived("t", "r")])
 
 
 def generating_with_another_turn_held(world: World) -> None:
@@ -198,8 +198,7 @@ def test_whatever_happened_everything_ends_and_leaves_no_trace(situation: Callab
     assert left.held == empty.held
     assert left.lanes == empty.lanes
     assert left.open_by_peer == empty.open_by_peer
-    assert left.in_flight_by_principal == empty.in_flight_by_principal
-    assert left.in_flight_by_payer == empty.in_flight_by_payer
+    assert left.standings == empty.standings
     assert left.run_counts == empty.run_counts
     assert left.peer_deadlines == empty.peer_deadlines
     assert left.run_deadlines == empty.run_deadlines

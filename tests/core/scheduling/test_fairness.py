@@ -1,8 +1,9 @@
 """Which held turn goes out next."""
 
-from core.scheduling.builders import World, arrived, finished, placed, probed, spec
-from luftpause.core.model.ids import PeerId
-from luftpause.core.scheduling.events import PeerLost, ReplicaAdded
+from core.scheduling.builders import World, arrived, crowded, finished, placed, probed, spec
+from luftpause.core.model.ids import PeerId, TurnId
+from luftpause.core.scheduling.events import PeerLost, ReplicaAdded, TurnAbandoned
+from luftpause.core.scheduling.standings import RESTING_SPARE
 
 
 def full_world(*flights: tuple[str, str]) -> World:
@@ -40,7 +41,61 @@ def test_one_callers_flood_does_not_starve_another() -> None:
         world.hold(arrived(f"f{number}", caller="flood"))
     world.hold(arrived("q1", caller="quiet"))
     world.hold(arrived("q2", caller="quiet"))
-    assert drained(world, ["x1", "x2", "x3", "q1"]) == ["q1", "f0", "f1", "q2"]
+    assert drained(world, ["x1", "x2", "x3", "q1"]) == ["q1", "f0", "q2", "f1"]
+
+
+def test_where_there_is_room_for_one_turn_only_callers_take_turns() -> None:
+    world = full_world(("x", "flood"))
+    for number in range(4):
+        world.hold(arrived(f"f{number}", caller="flood"))
+    for number in range(3):
+        world.hold(arrived(f"q{number}", caller="quiet"))
+    assert drained(world, ["x", "f0", "q0", "f1", "q1", "f2", "q2"]) == ["f0", "q0", "f1", "q1", "f2", "q2", "f3"]
+
+
+def test_where_there_is_room_for_one_turn_only_principals_take_turns_whatever_callers_they_name() -> None:
+    world = full_world(("x", "c"))
+    for number in range(3):
+        world.hold(arrived(f"a{number}", principal="alice", caller=f"alias-{number}"))
+    world.hold(arrived("b0", principal="bob"))
+    world.hold(arrived("b1", principal="bob"))
+    assert drained(world, ["x", "a0", "b0", "a1", "b1"]) == ["a0", "b0", "a1", "b1", "a2"]
+
+
+def test_a_caller_that_has_nothing_open_any_more_still_has_had_its_turn() -> None:
+    """One turn at a time against a flood: each gets every other place."""
+    world = full_world(("x", "flood"))
+    for number in range(4):
+        world.hold(arrived(f"f{number}", caller="flood"))
+    world.hold(arrived("q0", caller="single"))
+    assert drained(world, ["x", "f0", "q0"]) == ["f0", "q0", "f1"]
+    world.hold(arrived("q1", caller="single"))
+    assert drained(world, ["f1", "q1"]) == ["q1", "f2"]
+
+
+def test_ever_new_callers_do_not_starve_one_that_was_served_before() -> None:
+    world = full_world(("x", "steady"))
+    world.hold(arrived("s0", caller="steady"))
+    world.hold(arrived("s1", caller="steady"))
+    in_flight = drained(world, ["x"])
+    order = []
+    for number in range(4):
+        world.hold(arrived(f"n{number}", caller=f"new-{number}"))
+        in_flight = drained(world, in_flight)
+        order += in_flight
+    assert order[0] == "s1", "served before any of the new ones came"
+
+
+def test_who_was_served_when_is_forgotten_when_nobody_waits_and_bounded_while_somebody_does() -> None:
+    world = full_world(("x", "c"))
+    world.hold(arrived("h"))
+    for number in range(RESTING_SPARE + 50):
+        caller = f"passer-by-{number}"
+        world.hold(arrived(f"t{number}", caller=caller))
+        world.tell(TurnAbandoned(turn=TurnId(f"t{number}")))
+        assert len(world.state.standings.resting) <= RESTING_SPARE + 4
+    assert drained(world, ["x"]) == ["h"]
+    assert not world.state.standings.resting
 
 
 def test_principals_share_first_and_their_callers_after() -> None:
@@ -108,7 +163,7 @@ def test_placing_one_turn_of_a_run_ties_its_other_held_turns_to_the_same_replica
 
 def test_a_turn_that_follows_its_run_to_another_pool_while_turns_go_out_is_placed_once() -> None:
     world = World(spec("a"))
-    world.tell(probed("a", running=0, waiting=1))
+    world.tell_all(crowded("a"))
     world.hold(arrived("t1", "r", principal="A"))
     world.hold(arrived("t2", "r", principal="B"))
     assert placed(world.tell(probed("a"))) == [("t1", "a"), ("t2", "a")]
@@ -116,11 +171,11 @@ def test_a_turn_that_follows_its_run_to_another_pool_while_turns_go_out_is_place
 
 def test_room_kept_for_paused_interactive_runs_goes_to_an_interactive_turn_and_stops_the_batch_behind_it() -> None:
     world = World(spec("a"))
-    world.tell_all([arrived("p", "paused"), finished("p", tools=1), probed("a", running=0, waiting=1)])
+    world.tell_all([arrived("p", "paused"), arrived("x"), finished("p", tools=1), probed("a", running=1, waiting=1)])
     for number in range(3):
         world.hold(arrived(f"b{number}", batch=True, caller=f"c{number}"))
     world.hold(arrived("i"))
-    assert placed(world.tell(probed("a", running=3, waiting=1))) == [("i", "a"), ("b0", "a")]
+    assert placed(world.tell(probed("a", running=4, waiting=1))) == [("i", "a"), ("b0", "a")]
     assert placed(world.tell(finished("b0"))) == [("b1", "a")]
     assert placed(world.tell(probed("a", running=9, waiting=0))) == [("b2", "a")]
 

@@ -1,6 +1,17 @@
 """Rebuilding from what a dataplane remembers."""
 
-from core.scheduling.builders import World, arrived, finished, forgotten, known_run, open_turn, placed, probed, spec
+from core.scheduling.builders import (
+    World,
+    arrived,
+    crowded,
+    finished,
+    forgotten,
+    known_run,
+    open_turn,
+    placed,
+    probed,
+    spec,
+)
 from luftpause.core.model.ids import PeerId, ReplicaId, RunId
 from luftpause.core.scheduling.events import PeerLost, PeerResynced, ReplicaAdded, RunPhase, WokeUp
 
@@ -42,7 +53,7 @@ def test_held_turns_of_a_resynced_run_wait_for_its_home_once_that_is_healthy() -
     world = World(spec("a"), healthy=False)
     world.tell(PeerResynced(peer=P, turns=(), runs=(known_run("r", "a"),)))
     world.hold(arrived("t", "r"))
-    assert placed(world.tell(probed("a", running=0, waiting=1))) == []
+    assert placed(world.tell_all(crowded("a"))) == []
     assert placed(world.tell(probed("a"))) == [("t", "a")]
 
 

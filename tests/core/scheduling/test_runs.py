@@ -1,6 +1,18 @@
 """Runs: how they start, what their turns make of them, how they end."""
 
-from core.scheduling.builders import World, arrived, failed, finished, forgotten, only, placed, probed, refused, spec
+from core.scheduling.builders import (
+    World,
+    arrived,
+    crowded,
+    failed,
+    finished,
+    forgotten,
+    only,
+    placed,
+    probed,
+    refused,
+    spec,
+)
 from luftpause.core.model.ids import RunId, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.scheduling.actions import HoldTurn, PlaceTurn, RefuseTurn
@@ -36,7 +48,7 @@ def test_a_lost_reply_leaves_the_run_idle_not_paused_and_frees_once() -> None:
 
 def test_an_abandoned_held_turn_leaves_the_queue_and_its_run_as_it_was() -> None:
     world = World(spec("a"))
-    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), probed("a", running=0, waiting=1)])
+    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), *crowded("a")])
     world.hold(arrived("t2", "r"))
     assert world.tell(TurnAbandoned(turn=TurnId("t2"))) == ()
     assert world.phase("r") is RunPhase.PAUSED

@@ -1,6 +1,6 @@
 """What people see of the state."""
 
-from core.scheduling.builders import BATCH, INTERACTIVE, World, arrived, finished, probed, spec
+from core.scheduling.builders import BATCH, INTERACTIVE, World, arrived, crowded, finished, probed, spec
 from luftpause.core.model.ids import CallerId, ModelName, ReplicaId
 from luftpause.core.model.replicas import EngineKind, Load
 from luftpause.core.scheduling.events import ReplicaProbed, ReplicaRemoved, RunPhase
@@ -21,6 +21,9 @@ def test_a_replica_is_told_with_its_load_and_capacity() -> None:
     (replica,) = view(world.state, world.now).replicas
     assert (replica.name, replica.models, replica.in_flight, replica.capacity) == ("a", ("m", "n"), 1, 1)
     assert (replica.engine, replica.load, replica.placed) == (EngineKind.SGLANG, Load(running=1, waiting=2), 1)
+    assert replica.why == ""
+    world.tell(probed("a", healthy=False, cause="gone"))
+    assert view(world.state, world.now).replicas[0].why == "gone"
 
 
 def test_a_declared_engine_is_not_overruled_by_what_its_report_looks_like() -> None:
@@ -84,13 +87,13 @@ def test_held_turns_are_told_by_caller_and_class_in_the_order_in_which_they_woul
 
 def test_a_caller_held_in_several_pools_is_one_row() -> None:
     world = World(spec("a"), spec("b", "n"))
-    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), probed("a", running=0, waiting=1)])
-    world.tell(probed("b", running=0, waiting=1))
+    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), *crowded("a")])
+    world.tell_all(crowded("b"))
     world.hold(arrived("t2", "r"))
     world.hold(arrived("n1", model="n"))
     (row,) = view(world.state, world.now).held
     assert row.count == 2
-    assert row.reason == WaitingForHome(replica=A, in_flight=0, capacity=0)
+    assert row.reason == WaitingForHome(replica=A, in_flight=1, capacity=1)
 
 
 def test_runs_are_counted_by_phase_and_class() -> None:

@@ -235,6 +235,7 @@ def test_other_routes_and_methods_are_named(method: bytes, path: bytes, status: 
             text = json.loads(reply.body)["error"]["message"]
             assert path[:100].decode() in text
             assert len(text) < 300
+            assert status != 404 or "the LLM door serves POST /v1/chat/completions" in text
             assert (reply.header(RUN) or b"").startswith(b"run_")
 
     run_bounded(main())

@@ -336,7 +336,11 @@ def test_an_engines_own_refusal_passes_unchanged(status: bytes) -> None:
             assert reply.header(RUN) == b"run_minted_1"
             turn = door.scheduler.offers[0].turn
             assert door.scheduler.kinds == ["TurnStarted", "TurnFailed"]
-            assert door.scheduler.reports[1] == TurnFailed(turn=turn, cause=f"engine a: status {int(status[:3])}")
+            assert door.scheduler.reports[1] == TurnFailed(
+                turn=turn,
+                cause=f"engine a: status {reply.status}",
+                retry_after_s=7.0 if reply.status in (429, 503) else None,
+            )
 
     run_bounded(main())
 

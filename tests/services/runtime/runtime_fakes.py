@@ -90,7 +90,7 @@ def tool_spec(name: str, *, read_only: bool = True, schema: Mapping[str, object]
         tool=name,
         description=f"{name}s",
         schema=schema,
-        hints=ToolHints(read_only=read_only, destructive=not read_only),
+        hints=ToolHints(read_only=read_only),  # silent about destroying, as most servers are
     )
 
 

@@ -417,3 +417,36 @@ def test_a_refusal_repeats_little_of_what_it_refuses(mode: Mode) -> None:
             assert len(unknown.value.message) < 200
 
     in_time(live())
+
+
+@both_eras
+def test_a_client_at_the_wrong_path_is_told_the_right_one(mode: Mode) -> None:
+    async def live(path: str) -> None:
+        async with door() as it, Client(f"{it.url}{path}", mode=mode):
+            raise AssertionError("there is nothing to connect to")
+
+    for path in ("/", "/sse"):
+        told = pytest.RaisesExc(MCPError, match=f"no route '{path}' here: the MCP door speaks MCP at /mcp")
+        with pytest.RaisesGroup(told, flatten_subgroups=True):
+            in_time(live(path))
+
+
+def test_other_routes_and_methods_are_named() -> None:
+    async def live() -> list[httpx2.Response]:
+        async with door() as it, httpx2.AsyncClient() as http:
+            return [
+                await http.get(f"{it.url}/"),
+                await http.post(f"{it.url}/v1/chat/completions", json={}),
+                await http.get(f"{it.url}/{'x' * 3000}"),
+                await http.post(f"{it.url}/status", json={}),
+            ]
+
+    *missing, barred = in_time(live())
+    for response in missing:
+        text = response.json()["error"]["message"]
+        assert response.status_code == 404
+        assert response.request.url.path[:100] in text
+        assert len(text) < 300
+        assert text.endswith("/mcp")
+    assert (barred.status_code, sorted(barred.headers["allow"].split(", "))) == (405, ["GET", "HEAD"])
+    assert barred.json()["error"]["message"] == "POST is not allowed on '/status'"

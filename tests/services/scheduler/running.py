@@ -87,9 +87,17 @@ def offer(
     )
 
 
-def probed(name: str, running: int = 0, waiting: int | None = None, *, healthy: bool = True) -> ReplicaProbed:
+def probed(
+    name: str, running: int = 0, waiting: int | None = None, *, healthy: bool = True, cause: str = ""
+) -> ReplicaProbed:
     load = None if waiting is None else Load(running=running, waiting=waiting)
-    return ReplicaProbed(replica=ReplicaId(name), healthy=healthy, load=load)
+    return ReplicaProbed(replica=ReplicaId(name), healthy=healthy, load=load, cause=cause)
+
+
+def crowd(service: SchedulerService) -> None:
+    """Put a turn of somebody else's on `a` and let its engine queue: it takes no more."""
+    service.admit(offer("crowd", run="crowd", peer="crowd"))
+    service.probed(probed("a", running=1, waiting=1))
 
 
 def started(*replicas: ReplicaSpec, settings: SchedulerSettings | None = None) -> SchedulerService:

@@ -18,7 +18,7 @@ from luftpause.core.scheduling.events import ReplicaProbed, TurnFinished
 from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.service import SchedulerService
 from services.scheduler.asking import Answer, ask
-from services.scheduler.running import offer, probed, run, spec, started
+from services.scheduler.running import crowd, offer, run, spec, started
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "status.schema.json"
 
@@ -74,6 +74,7 @@ def test_the_status_tells_replicas_held_turns_and_runs() -> None:
         "capacity": 1,
         "kept_for_paused": 1,
         "turns_placed": 3,
+        "why": "",
         "load": {"running": 1, "waiting": 2},
     }
     assert [replica["state"] for replica in body["replicas"]] == ["full", "ready", "starting"]
@@ -132,7 +133,7 @@ def test_routes_of_others_stand_beside_ours() -> None:
 def test_the_status_of_a_thousand_held_turns_is_one_row_for_each_caller() -> None:
     def crowded() -> SchedulerService:
         service = started(spec("a"))
-        service.probed(probed("a", running=0, waiting=1))
+        crowd(service)
         for number in range(1000):
             service.admit(offer(f"t{number}"))
         return service

@@ -101,6 +101,22 @@ def test_only_a_200_from_the_health_path_means_healthy() -> None:
         assert not seen.healthy, answer
 
 
+def test_a_failed_probe_says_what_failed() -> None:
+    causes: dict[bytes | int | str, str] = {
+        503: "HTTP 503 from /health",
+        401: "HTTP 401 from /health: it does not accept the key in A_KEY",
+        "refuse": "connection refused",
+        "break": "cut",
+        "hang": "no answer from /health within 0.1 s",
+        b"": "",
+    }
+    for answer, cause in causes.items():
+        assert probe({"a.invalid/health": answer, "a.invalid/metrics": VLLM})[0].cause == cause
+    keyless = Endpoint(url="http://a.invalid")
+    seen, _ = probe({"a.invalid/health": 403}, endpoint=keyless)
+    assert seen.cause == "HTTP 403 from /health: it does not accept a request without a key"
+
+
 def test_a_blocked_or_missing_report_means_unknown_load_not_ill_health() -> None:
     """Case 20."""
     for answer in ("hang", "refuse", "break", 404, b"", b"\xff\xfe junk"):

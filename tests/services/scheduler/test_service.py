@@ -36,7 +36,7 @@ from luftpause.services.scheduler import service as service_module
 from luftpause.services.scheduler.metrics import SchedulerMetrics
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
-from services.scheduler.running import eventually, offer, probed, run, soon, spec, started
+from services.scheduler.running import crowd, eventually, offer, probed, run, soon, spec, started
 
 R = RunId("r")
 
@@ -103,7 +103,7 @@ def test_a_turn_offered_again_gets_its_old_run_and_placement_whether_held_or_pla
 def test_a_held_turn_whose_ticket_was_cancelled_and_that_is_offered_again_gets_a_new_ticket() -> None:
     async def story() -> None:
         desk = started(spec("a"))
-        desk.probed(probed("a", running=0, waiting=1))
+        crowd(desk)
         first = desk.admit(offer("t"))
         first.placement.cancel()
         again = desk.admit(offer("t"))
@@ -128,12 +128,12 @@ def test_an_unknown_model_is_refused_at_once_and_leaves_nothing_behind() -> None
 def test_an_abandoned_held_turn_leaves_no_ticket_and_is_never_placed() -> None:
     async def story() -> None:
         desk = started(spec("a"))
-        desk.probed(probed("a", running=0, waiting=1))
+        crowd(desk)
         ticket = desk.admit(offer("t"))
         desk.report(TurnAbandoned(turn=TurnId("t")))
         assert ticket.placement.cancelled()
         desk.probed(probed("a"))
-        assert not desk.state.turns
+        assert set(desk.state.turns) == {"crowd"}
 
     run(story)
 
@@ -192,7 +192,7 @@ def test_single_pass_turns_have_a_run_id_but_no_run() -> None:
 def test_ending_a_run_refuses_its_held_turn() -> None:
     async def story() -> None:
         desk = started(spec("a"))
-        desk.probed(probed("a", running=0, waiting=1))
+        crowd(desk)
         ticket = desk.admit(offer("t", run="r"))
         desk.end_run(ANONYMOUS_PRINCIPAL, R)
         with pytest.raises(TurnRefusedError) as refused:
@@ -217,7 +217,7 @@ def test_deadlines_wake_the_service_without_anybody_asking() -> None:
         limits = Limits(turn_timeout_s=0.2, run_idle_expiry_s=0.2)
         desk = started(spec("a"), settings=SchedulerSettings(limits=limits))
         desk.admit(offer("t1", run="r"))
-        desk.probed(probed("a", running=0, waiting=1))
+        crowd(desk)
         ticket = desk.admit(offer("t2", run="s"))
         with pytest.raises(TurnRefusedError) as refused:
             await soon(ticket.placement)
@@ -239,8 +239,11 @@ def test_a_resync_brings_back_turns_runs_and_their_owners() -> None:
             caller=offer("x").caller,
             principal=PrincipalId("alice"),
             age_s=3,
+            tool_calls=(ToolCallId("call_x"),),
         )
         desk.resync(PeerResynced(peer=PeerId("p"), turns=(open_turn("t", "a", "alice"),), runs=(known,)))
+        assert desk.admit(offer("w", echoes=("call_x",), principal="alice")).run == "s"
+        assert desk.admit(offer("y", echoes=("call_x",), principal="bob")).run != "s"
         assert desk.admit(offer("u", run="s", principal="alice")).placement.result().replica == "b"
         with pytest.raises(TurnRefusedError):
             desk.admit(offer("v", run="r", principal="bob"))
@@ -275,7 +278,7 @@ def test_a_placement_on_a_replica_that_nobody_declared_is_refused() -> None:
 def test_closing_refuses_the_held_and_all_that_come_later() -> None:
     async def story() -> None:
         desk = started(spec("a"))
-        desk.probed(probed("a", running=0, waiting=1))
+        crowd(desk)
         ticket = desk.admit(offer("t1"))
         desk.close()
         desk.close()
@@ -300,7 +303,7 @@ def test_an_event_that_breaks_deciding_fails_its_own_turn_alone(
 
     async def story() -> None:
         desk = started(spec("a"))
-        desk.probed(probed("a", running=0, waiting=1))
+        crowd(desk)
         held = desk.admit(offer("good"))
         with pytest.raises(TurnRefusedError) as refused:
             desk.admit(offer("bad"))
@@ -386,16 +389,35 @@ def test_decisions_are_counted_by_how_long_they_took() -> None:
     assert any(line.startswith(f"{family}_sum 7.004") for line in lines)
 
 
+def test_what_ails_a_replica_is_logged_once_for_each_cause(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        desk = started()
+        desk.add_replica(spec("a"))
+        for cause in ("refused", "refused", "HTTP 503", "", "refused"):
+            desk.probed(probed("a", healthy=not cause, cause=cause))
+
+    with caplog.at_level(logging.INFO, logger="luftpause.scheduler"):
+        run(story)
+    told = [(record.message, vars(record).get("cause")) for record in caplog.records]
+    down = [
+        ("replica_down", "refused"),
+        ("replica_down", "HTTP 503"),
+        ("replica_up", None),
+        ("replica_down", "refused"),
+    ]
+    assert told == down
+
+
 def test_whoever_debugs_is_told_of_each_hold_and_placement_and_why(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
         desk = started(spec("a"))
-        desk.probed(probed("a", running=0, waiting=1))
+        crowd(desk)
         desk.admit(offer("t", run="r"))
         desk.probed(probed("a"))
 
     with caplog.at_level(logging.DEBUG, logger="luftpause.scheduler"):
         run(story)
     told = {record.message: vars(record) for record in caplog.records}
-    assert told["turn_held"]["why"] == "waiting for room: a runs 0 of 0"
+    assert told["turn_held"]["why"] == "waiting for room: a runs 1 of 1"
     assert (told["turn_placed"]["turn"], told["turn_placed"]["replica"]) == ("t", "a")
     assert told["turn_placed"]["why"] == "fewest turns in flight"

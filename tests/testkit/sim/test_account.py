@@ -82,10 +82,16 @@ def test_nobody_is_held_beside_room_and_nobody_is_placed_without() -> None:
 
 def test_batch_leaves_the_room_that_interactive_runs_will_need() -> None:
     told = Told("a")
+    told.tell(probed("a", 2, 1))
+    told.tell(arrived("t", "r"), place("t", "a"))
+    told.tell(arrived("x"), place("x", "a"))
+    told.tell(finished("t", tools=1))
+    told.breaks("no room on a", arrived("u", batch=True), place("u", "a"))
+    told = Told("a")
     told.tell(probed("a", 1, 1))
     told.tell(arrived("t", "r"), place("t", "a"))
     told.tell(finished("t", tools=1))
-    told.breaks("no room on a", arrived("u", batch=True), place("u", "a"))
+    told.breaks("u waits although a has room", arrived("u", batch=True), hold("u"))
 
 
 def test_a_pinned_run_stays_while_its_replica_lives() -> None:
@@ -108,6 +114,17 @@ def test_the_fair_order_is_kept() -> None:
     told.tell(arrived("u", batch=True), hold("u"))
     told.tell(arrived("v"), hold("v"))
     told.breaks("u went to a ahead of v", failed("t"), place("u", "a"))
+
+
+def test_callers_take_turns() -> None:
+    told = Told("a")
+    told.tell(probed("a", 1, 1))
+    told.tell(arrived("t", caller="flood"), place("t", "a"))
+    told.tell(arrived("f1", caller="flood"), hold("f1"))
+    told.tell(arrived("f2", caller="flood"), hold("f2"))
+    told.tell(arrived("q1", caller="quiet"), hold("q1"))
+    told.tell(failed("t"), place("f1", "a"))
+    told.breaks("f2 went to a ahead of q1", failed("f1"), place("f2", "a"))
 
 
 def test_a_wait_is_told_as_long_as_it_was() -> None:
@@ -136,11 +153,11 @@ def test_runs_and_turns_are_forgotten_when_it_is_time_and_not_before() -> None:
 
 def test_what_a_held_turn_is_owed_when_its_run_ends_or_its_time_is_over() -> None:
     told = Told("a")
-    told.tell(probed("a", 0, 1))
+    told.tell(probed("a", healthy=False))
     told.tell(arrived("t", "r"), hold("t"))
     told.breaks("never refused", RunEnded(run=RunId("r")), forget("r"))
     told = Told("a")
-    told.tell(probed("a", 0, 1))
+    told.tell(probed("a", healthy=False))
     told.tell(arrived("t", "r"), hold("t"))
     told.now = 600.0
     told.tell(WokeUp(), refuse("t", RefusalReason.EXPIRED))

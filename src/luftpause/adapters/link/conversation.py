@@ -42,12 +42,14 @@ from luftpause.adapters.link.frames import (
     ServerFrame,
     Welcome,
 )
+from luftpause.adapters.link.gathering import Gathering
 from luftpause.adapters.link.resync import ResyncParts
 from luftpause.adapters.link.wire import Wire
 from luftpause.core.model.ids import PeerId, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
+from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFinished
 from luftpause.ports.scheduler import SchedulerDesk, TurnRefusedError
 
 HELLO_S: Final = 5.0
@@ -85,9 +87,12 @@ class FrontDesk(Protocol):
 class Conversation:
     """One client. `secrets` are the token that it must know (empty: none) and the scheduler's instance."""
 
-    def __init__(self, desk: SchedulerDesk, front: FrontDesk, *, token: str, instance: str) -> None:
+    def __init__(
+        self, desk: SchedulerDesk, front: FrontDesk, gathering: Gathering, *, token: str, instance: str
+    ) -> None:
         self._desk = desk
         self._front = front
+        self._gathering = gathering
         self._token = token.encode()
         self._instance = instance
         self._reader = FrameReader(HELLO_BYTES_MAX)
@@ -175,6 +180,7 @@ class Conversation:
             self.peer = frame.peer
             self._parts = ResyncParts(frame.peer)
             self._front.greeted(self, frame.peer)
+            self._gathering.greeted(self)
             self._say(Welcome(LINK_PROTOCOL, self._instance))
 
     def _take(self, frame: ClientFrame, peer: PeerId) -> None:
@@ -192,11 +198,14 @@ class Conversation:
                 self._check_resynced(frame)
                 if offer.peer != peer:
                     raise FrameError("an offer in another peer's name")
-                self._admit(offer)
+                if not self._gathering.defers(self, offer):
+                    self._admit(offer)
             case Report(seq=seq):
                 self._check_resynced(frame)
                 report = report_in(frame)
                 self._seen = seq
+                if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned):
+                    self._gathering.withdrawn(report.turn)
                 self._desk.report(report)
             case Resync():
                 self._resync(frame)
@@ -234,6 +243,12 @@ class Conversation:
             self._parts = None
             self._resynced = True
             self._desk.resync(whole)
+            self._gathering.resynced(self, is_returning=frame.is_returning)
+
+    def admit_now(self, offer: TurnOffer) -> None:
+        """See Peer."""
+        assert self.peer is not None, "it has offered a turn, so it is known"
+        self._take(Admit(offer), self.peer)
 
     def _admit(self, offer: TurnOffer) -> None:
         try:
@@ -268,6 +283,7 @@ class Conversation:
                 return Models(number, tuple(self._desk.models()))
             case AddReplica(request=number, spec=spec):
                 self._desk.add_replica(spec)
+                self._gathering.models_changed()
                 return Done(number)
             case RemoveReplica(request=number, replica=replica):
                 self._desk.remove_replica(replica)

@@ -25,7 +25,8 @@ DIAL_S: Final = 5.0
 """How long connecting, and then the welcome, may take each."""
 
 PAUSE_S_MIN: Final = 0.1
-PAUSE_S_MAX: Final = 1.0
+PAUSE_S_MAX: Final = 0.5
+"""Short, because a scheduler that was started anew waits so long for its peers to return (`gathering`)."""
 
 STEADY_S: Final = 5.0
 """A link that was up for longer starts again with the shortest pause, and its next trouble is logged again."""

@@ -46,11 +46,15 @@ class Welcome(Frame, frozen=True, tag="welcome"):
 
 
 class Resync(Frame, frozen=True, tag="resync"):
-    """A part of all that the client knows, before anything else on each connection; `last` ends it."""
+    """A part of all that the client knows, before anything else on each connection; `last` ends it.
+
+    `is_returning` counts in the last part: the client knew a scheduler before, and it was another instance.
+    """
 
     turns: tuple[OpenTurn, ...]
     runs: tuple[KnownRun, ...]
     last: bool
+    is_returning: bool = False
 
 
 class Admit(Frame, frozen=True, tag="admit"):

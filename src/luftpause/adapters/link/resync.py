@@ -18,13 +18,13 @@ ENTRIES_MAX: Final = 262_144
 _log = logging.getLogger("luftpause.link")
 
 
-def resync_frames(report: PeerResynced) -> Iterator[bytes]:
-    """Yield the encoded frames of a resync; the last one is empty and says so."""
+def resync_frames(report: PeerResynced, *, is_returning: bool = False) -> Iterator[bytes]:
+    """Yield the encoded frames of a resync; the last one holds no entries and says so."""
     for start in range(0, len(report.turns), PART_ENTRIES):
         yield from _packed(report.turns[start : start + PART_ENTRIES], ())
     for start in range(0, len(report.runs), PART_ENTRIES):
         yield from _packed((), report.runs[start : start + PART_ENTRIES])
-    yield to_bytes(Resync((), (), last=True))
+    yield to_bytes(Resync((), (), last=True, is_returning=is_returning))
 
 
 def _packed(turns: Sequence[OpenTurn], runs: Sequence[KnownRun]) -> Iterator[bytes]:

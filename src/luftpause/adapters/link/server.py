@@ -9,6 +9,7 @@ import secrets
 from typing import Final
 
 from luftpause.adapters.link.conversation import Conversation
+from luftpause.adapters.link.gathering import Gathering
 from luftpause.adapters.link.wire import CLOSE_S, Wire
 from luftpause.core.model.ids import PeerId
 from luftpause.ports.scheduler import SchedulerDesk
@@ -25,12 +26,21 @@ class LinkServer:
     Args:
         token: what every peer must present; empty asks for none.
         grace_s: how long a peer may be gone before its turns are over.
+        resync_grace_s: how long after the start, seconds, returning peers may hold up others.
     """
 
     def __init__(
-        self, desk: SchedulerDesk, *, host: str = "127.0.0.1", port: int = 0, token: str = "", grace_s: float = 10.0
+        self,
+        desk: SchedulerDesk,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str = "",
+        grace_s: float = 10.0,
+        resync_grace_s: float = 3.0,
     ) -> None:
         self._desk = desk
+        self._gathering = Gathering(grace_s=resync_grace_s, models=desk.models)
         self._host = host
         self._port = port
         self._token = token
@@ -54,6 +64,7 @@ class LinkServer:
         Raises:
             OSError: the address is taken or not ours.
         """
+        self._gathering.start()
         self._server = await asyncio.get_running_loop().create_server(self._new_wire, self._host, self._port)
         self._port = self._server.sockets[0].getsockname()[1]
 
@@ -62,6 +73,7 @@ class LinkServer:
         if self._server is None:
             return
         self._closing = True
+        self._gathering.close()
         self._server.close()
         for grace in self._graces.values():
             grace.cancel()
@@ -98,6 +110,7 @@ class LinkServer:
     def left(self, conversation: Conversation, *, for_good: bool) -> None:
         """See FrontDesk."""
         self._conversations.discard(conversation)
+        self._gathering.left(conversation)
         if not self._conversations:
             self._all_gone.set()
         peer = conversation.peer
@@ -119,4 +132,5 @@ class LinkServer:
         self._desk.peer_lost(peer)
 
     def _new_wire(self) -> Wire:
-        return Conversation(self._desk, self, token=self._token, instance=self._instance).new_wire()
+        conversation = Conversation(self._desk, self, self._gathering, token=self._token, instance=self._instance)
+        return conversation.new_wire()

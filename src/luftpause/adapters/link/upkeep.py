@@ -128,7 +128,8 @@ class Upkeep:
         self._wire = wire
         self._refused = ""
         self.changed.set()
-        for frame in self._catch_up(started_anew=instance != self._instance):
+        is_returning = self._instance not in ("", instance)
+        for frame in self._catch_up(started_anew=instance != self._instance, is_returning=is_returning):
             wire.send(frame)
         self._instance = instance
 
@@ -170,11 +171,11 @@ class Upkeep:
         for report, made in self._outbox.confirmed(seq):
             self.ledger.reported(report, made)
 
-    def _catch_up(self, *, started_anew: bool) -> Iterator[bytes]:
+    def _catch_up(self, *, started_anew: bool, is_returning: bool) -> Iterator[bytes]:
         if started_anew:
             for spec in self.ledger.replicas():
                 yield to_bytes(AddReplica(0, spec))  # number 0: nobody waits for the answer
-        yield from resync_frames(self.ledger.resync(_now()))
+        yield from resync_frames(self.ledger.resync(_now()), is_returning=is_returning)
         yield from self._outbox.unconfirmed()
         yield from self._requests.unanswered()
         for turn in self.admissions.turns():

@@ -5,7 +5,6 @@ refuses all others. It ends at once on SIGTERM, and when its parent ends.
 """
 
 import argparse
-import ctypes
 import importlib
 import os
 import signal
@@ -17,7 +16,6 @@ from typing import Final, Protocol
 
 _GGUF: Final = b"GGUF"
 _PORT_MAX: Final = 65535
-_PR_SET_PDEATHSIG: Final = 1
 _PARENT_CHECK_S: Final = 0.5
 
 
@@ -34,7 +32,6 @@ class Server(Protocol):
 def main(arguments: list[str] | None = None) -> int:
     """Serve until told to stop. Return 1 after one line on stderr when model or port are unusable."""
     parent = os.getppid()
-    die_with_parent()
     options = options_of(arguments)
     try:
         _check(options)
@@ -130,15 +127,8 @@ def _template(path: Path) -> str:
         raise UnusableError(f"cannot read chat template {str(path)!r}: {error}") from error
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to end this process with its parent, where it can (Linux)."""
-    # SIGKILL, because the process may be busy inside the library when its parent ends.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-
-
 def _wait_for_parent(parent: int) -> None:
-    # Where the kernel does not tell, and for a parent that ended before the kernel was asked.
+    # For where the kernel does not do this for us.
     while os.getppid() == parent:
         threading.Event().wait(_PARENT_CHECK_S)
 

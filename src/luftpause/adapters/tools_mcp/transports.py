@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -88,7 +88,11 @@ async def _child(spec: ToolServerSpec) -> AsyncIterator[Streams]:
     parameters = StdioServerParameters(
         command=program, args=arguments, env=child_environment(spec.env, os.environ), encoding_error_handler="replace"
     )
-    async with stdio_client(parameters) as streams:
+    async with AsyncExitStack() as stack:
+        try:
+            streams = await stack.enter_async_context(stdio_client(parameters))
+        except OSError as error:  # uvloop does not say which program it could not start
+            raise OSError(error.errno, error.strerror, program) from error
         yield streams
 
 

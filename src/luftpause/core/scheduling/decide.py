@@ -82,7 +82,10 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
             draft.renew(event.turns, now)
         case TurnFinished():
             turns.end(draft, event.turn, now, paused=bool(event.tool_calls), answered=True)
-        case TurnFailed() | TurnAbandoned():
+        case TurnFailed():
+            replicas.leave_alone(draft, event, now)
+            turns.end(draft, event.turn, now)
+        case TurnAbandoned():
             turns.end(draft, event.turn, now)
         case _:
             assert_never(event)

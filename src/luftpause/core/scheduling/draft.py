@@ -17,6 +17,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.affinity import candidates, keeps_room, pinned_to, pool_of
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.standings import RESTING_SPARE
 from luftpause.core.scheduling.state import (
     Bucket,
     Decision,
@@ -41,18 +42,18 @@ class Draft:
         "_before",
         "_stirred",
         "held",
-        "in_flight_by_payer",
-        "in_flight_by_principal",
         "lanes",
         "limits",
         "next_seq",
         "open_by_peer",
         "peer_deadlines",
+        "replica_deadlines",
         "replicas",
         "run_counts",
         "run_deadlines",
         "runs",
         "serving",
+        "standings",
         "turns",
     )
 
@@ -66,17 +67,21 @@ class Draft:
         self.serving = state.serving
         self.lanes = state.lanes
         self.open_by_peer = state.open_by_peer
-        self.in_flight_by_principal = state.in_flight_by_principal
-        self.in_flight_by_payer = state.in_flight_by_payer
+        self.standings = state.standings
         self.run_counts = state.run_counts
         self.peer_deadlines = state.peer_deadlines
         self.run_deadlines = state.run_deadlines
+        self.replica_deadlines = state.replica_deadlines
         self.next_seq = state.next_seq
         self._actions: list[Action] = []
         self._stirred: dict[ReplicaId, None] = {}
 
     def freeze(self) -> Decision:
         """Return the new state, the old one if nothing changed, and the orders in the sequence they were given in."""
+        resting = len(self.standings.resting)
+        if resting and (not self.held or resting > RESTING_SPARE + 4 * len(self.held)):
+            waiting = [(held.arrival.principal, held.arrival.caller) for held in self.held.values()]
+            self.standings = self.standings.settled(waiting)
         return Decision(state=self._state(), actions=tuple(self._actions))
 
     def order(self, action: Action) -> None:
@@ -100,6 +105,11 @@ class Draft:
         self.replicas = self.replicas.set(replica.replica, replica)
         if self.held:
             self._stirred[replica.replica] = None
+
+    def close(self, replica: Replica, until: Instant) -> None:
+        """Let a replica take no new turns until then."""
+        self.set_replica(replica._replace(closed_until=until))
+        self.replica_deadlines = self.replica_deadlines.put(replica.replica, self.replica_deadlines.bucket(until))
 
     def declare(self, replica: Replica) -> None:
         """Put a declared replica in, and list it under all that it serves."""
@@ -163,6 +173,7 @@ class Draft:
         turn = held.arrival.turn
         self.held = self.held.set(turn, held)
         self._set_lane(held, _inserted(self._lane(held), held.place))
+        self.standings = self.standings.queued(held.arrival.principal, held.arrival.caller, held.seq)
 
     def dequeue(self, turn: TurnId) -> HeldTurn:
         """Take a turn out of its lane."""
@@ -189,9 +200,7 @@ class Draft:
         replica = self.replicas[turn.replica]
         busier = replica._replace(in_flight=replica.in_flight + 1, placed=replica.placed + 1)
         self.replicas = self.replicas.set(turn.replica, busier)
-        payer = (arrival.principal, arrival.caller)
-        self.in_flight_by_principal = _added(self.in_flight_by_principal, arrival.principal, 1)
-        self.in_flight_by_payer = _added(self.in_flight_by_payer, payer, 1)
+        self.standings = self.standings.placed(arrival.principal, arrival.caller, turn.seq)
 
     def discharge(self, turn: Turn) -> None:
         """The exact inverse of `charge`, but for the count of turns ever placed."""
@@ -202,9 +211,8 @@ class Draft:
             self.drop_replica(turn.replica)
         else:
             self.set_replica(replica._replace(in_flight=replica.in_flight - 1))
-        payer = (arrival.principal, arrival.caller)
-        self.in_flight_by_principal = _added(self.in_flight_by_principal, arrival.principal, -1)
-        self.in_flight_by_payer = _added(self.in_flight_by_payer, payer, -1)
+        held = bool(self.held)
+        self.standings = self.standings.ended(arrival.principal, arrival.caller, is_remembered=held)
 
     def track(self, turn: TurnId, peer: PeerId, now: Instant) -> None:
         """Count a turn as open: it has a dataplane, and a deadline there."""
@@ -229,6 +237,7 @@ class Draft:
             and self.held is before.held
             and self.peer_deadlines is before.peer_deadlines
             and self.run_deadlines is before.run_deadlines
+            and self.replica_deadlines is before.replica_deadlines
         ):
             return before
         return State(
@@ -240,11 +249,11 @@ class Draft:
             serving=self.serving,
             lanes=self.lanes,
             open_by_peer=self.open_by_peer,
-            in_flight_by_principal=self.in_flight_by_principal,
-            in_flight_by_payer=self.in_flight_by_payer,
+            standings=self.standings,
             run_counts=self.run_counts,
             peer_deadlines=self.peer_deadlines,
             run_deadlines=self.run_deadlines,
+            replica_deadlines=self.replica_deadlines,
             next_seq=self.next_seq,
         )
 

@@ -75,10 +75,17 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFailed:
-    """The engine refused, broke or was out of reach. The run is idle, never paused. `cause` is for people."""
+    """The engine refused, broke or was out of reach. The run is idle, never paused.
+
+    Attributes:
+        cause: for people.
+        retry_after_s: for how long the engine asked to be left alone (429 or 503 with Retry-After), seconds; None when
+            it did not.
+    """
 
     turn: TurnId
     cause: str
+    retry_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,12 +130,14 @@ class ReplicaProbed:
     Attributes:
         load: None when the engine reports none or its report did not arrive in time.
         engine: which engine its report looks like; AUTO when it does not say.
+        cause: why it is not healthy, for people; the same trouble has the same words every time.
     """
 
     replica: ReplicaId
     healthy: bool
     load: Load | None = None
     engine: EngineKind = EngineKind.AUTO
+    cause: str = ""
 
 
 class RunPhase(Enum):
@@ -157,7 +166,12 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRun:
-    """A run as its dataplane remembers it, told again after a reconnect. `age_s`: since its last turn ended."""
+    """A run as its dataplane remembers it, told again after a reconnect.
+
+    Attributes:
+        age_s: since its last turn ended, seconds.
+        tool_calls: ids that its next turn may echo and be recognised by; for the shell, no policy reads them.
+    """
 
     run: RunId
     phase: RunPhase
@@ -166,6 +180,7 @@ class KnownRun:
     caller: CallerId
     principal: PrincipalId
     age_s: float
+    tool_calls: tuple[ToolCallId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What ends by itself: turns without a sign of life, and runs that nobody has used for long.
+"""What ends by itself: turns without a sign of life, runs that nobody has used for long, and closures of replicas.
 
 Signs of life and turns that come and go move deadlines all the time, and only later: nothing is moved in a wheel for
 that. What a due bucket names is looked at, and put back if its time has not come.
@@ -15,15 +15,17 @@ from luftpause.core.scheduling.turns import end, end_run, leave_queue
 def next_deadline(state: State) -> Instant | None:
     """Return when to wake up next; None when nothing can expire. At times it is early, never late."""
     turns_at, runs_at = state.peer_deadlines.next_at(), state.run_deadlines.next_at()
-    if turns_at is None or runs_at is None:
-        return runs_at if turns_at is None else turns_at
-    return min(turns_at, runs_at)
+    opens_at = state.replica_deadlines.next_at()
+    if turns_at is None or (runs_at is not None and runs_at < turns_at):
+        turns_at = runs_at
+    return opens_at if turns_at is None or (opens_at is not None and opens_at < turns_at) else turns_at
 
 
 def expire(draft: Draft, now: Instant) -> None:
-    """End every turn whose last sign of life is too old, then forget every run at rest for too long."""
+    """End every turn whose last sign of life is too old, forget every run at rest for too long, open what is due."""
     _expire_turns(draft, now)
     _expire_runs(draft, now)
+    _open_replicas(draft, now)
 
 
 def _expire_turns(draft: Draft, now: Instant) -> None:
@@ -62,3 +64,16 @@ def _expire_runs(draft: Draft, now: Instant) -> None:
             draft.run_deadlines = draft.run_deadlines.put(name, bucket)
     for _, run_id in sorted(over):
         end_run(draft, run_id, now, why=f"no turn for {expiry_s:g} s")
+
+
+def _open_replicas(draft: Draft, now: Instant) -> None:
+    names, draft.replica_deadlines = draft.replica_deadlines.take_due(now)
+    for name in names:
+        replica = draft.replicas.get(name)
+        if replica is None or replica.closed_until is None:
+            continue
+        bucket = draft.replica_deadlines.bucket(replica.closed_until)
+        if draft.replica_deadlines.is_due(bucket, now):
+            draft.set_replica(replica._replace(closed_until=None))
+        else:
+            draft.replica_deadlines = draft.replica_deadlines.put(name, bucket)

@@ -1,8 +1,10 @@
 """Which held turn goes out next.
 
 Interactive first, then the principal with the fewest turns in flight, then its caller with the fewest, then by
-arrival. Nobody is held while a replica that may serve them has room: each replica that may have gained some is filled
-as far as it goes. Looks at those replicas and at the heads of their lanes only, never at all held turns.
+arrival. Of principals, and of a principal's callers, with equally few the one that was served longest ago goes first,
+so that they take turns even where there is room for one turn only. Nobody is held while a replica that may serve them
+has room: each replica that may have gained some is filled as far as it goes. Looks at those replicas and at the heads
+of their lanes only, never at all held turns.
 """
 
 from heapq import heapify, heappop, heappush
@@ -18,10 +20,11 @@ from luftpause.core.scheduling.admission import has_room
 from luftpause.core.scheduling.affinity import bound_to, choose, pools_of
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.placing import place
+from luftpause.core.scheduling.standings import Standing
 from luftpause.core.scheduling.state import HeldTurn, Lane, Place, Pool, Replica, State
 
-FairRank: TypeAlias = tuple[int, int, int, Place]
-"""Class, turns in flight of the principal, of the caller, place in the lane."""
+FairRank: TypeAlias = tuple[int, Standing, Standing, Place]
+"""Class, standing of the principal, of the caller, place in the lane."""
 
 Entry: TypeAlias = tuple[FairRank, int, Pool, Lane]
 """A lane with the rank that its head had. The number only keeps Python from comparing pools."""
@@ -43,18 +46,14 @@ def somebody_waits(lanes: Map[Lane, tuple[Place, ...]] | None, service_class: Se
 def fair_rank(state: State | Draft, lane: Lane, place_in_lane: Place) -> FairRank:
     """Return what orders a lane's head among the others: smaller goes first."""
     service_class, principal, caller = lane
-    return (
-        1 if service_class is ServiceClass.BATCH else 0,
-        state.in_flight_by_principal.get(principal, 0),
-        state.in_flight_by_payer.get((principal, caller), 0),
-        place_in_lane,
-    )
+    of = state.standings.of
+    return 1 if service_class is ServiceClass.BATCH else 0, of[principal], of[principal, caller], place_in_lane
 
 
 class _Queue:
     """The held turns that some replica has room for, in fair order, each class in a heap of its own.
 
-    Counts in flight only grow while it exists, so an entry of a heap may be too good by now, and is put back then.
+    Standings only grow while it exists, so an entry of a heap may be too good by now, and is put back then.
     A turn that went to another pool meanwhile stands in the heap twice, once in vain.
     """
 
@@ -78,11 +77,12 @@ class _Queue:
                 places = None if lanes is None else lanes.get(lane)
                 if not places:
                     continue
-                fresh = fair_rank(draft, lane, places[0])
+                head = places[0]
+                fresh = fair_rank(draft, lane, head)
                 if fresh == rank:
                     if len(places) > 1:
                         heappush(heap, (fair_rank(draft, lane, places[1]), number, pool, lane))
-                    return draft.dequeue(places[0][2])
+                    return draft.dequeue(head[2])
                 heappush(heap, (fresh, number, pool, lane))
         return None
 

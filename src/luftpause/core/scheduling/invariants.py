@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.affinity import candidates, choose, keeps_room, pool_of
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.standings import Party
 from luftpause.core.scheduling.state import Lane, Place, Pool, Service, State
 from luftpause.core.scheduling.wheel import Wheel
 
@@ -28,6 +30,7 @@ def check(state: State) -> None:
     _check_replicas(state)
     _check_lanes(state)
     _check_counts(state)
+    _check_standings(state)
     _check_work_is_conserved(state)
 
 
@@ -69,6 +72,13 @@ def _check_deadlines(state: State) -> None:
     """Everything is looked at in time; looking too early, or once more after the end, is harmless."""
     _check_wheel(state.peer_deadlines)
     _check_wheel(state.run_deadlines)
+    _check_wheel(state.replica_deadlines)
+    for closed, replica in state.replicas.items():
+        if replica.closed_until is not None:
+            look_at = state.replica_deadlines.bucket_of.get(closed)
+            opens = state.replica_deadlines.bucket(replica.closed_until)
+            assert look_at is not None, f"nobody ever opens {closed}"
+            assert look_at <= opens, f"{closed} opens in {opens}, and is looked at in {look_at}"
     for peer, buckets in state.open_by_peer.items():
         look_at = state.peer_deadlines.bucket_of.get(peer)
         assert look_at is not None, f"nobody ever looks at the turns of {peer}"
@@ -119,12 +129,23 @@ def _check_lanes(state: State) -> None:
 
 
 def _check_counts(state: State) -> None:
-    arrivals = [turn.arrival for turn in state.turns.values()]
-    _same_counts("turns by principal", state.in_flight_by_principal, (arrival.principal for arrival in arrivals))
-    payers = ((arrival.principal, arrival.caller) for arrival in arrivals)
-    _same_counts("turns by caller", state.in_flight_by_payer, payers)
     phases = ((run.phase, run.service_class) for run in state.runs.values())
     _same_counts("runs by phase and class", state.run_counts, phases)
+
+
+def _check_standings(state: State) -> None:
+    flying = Counter(party for turn in state.turns.values() for party in _parties(turn.arrival))
+    waiting = {party for held in state.held.values() for party in _parties(held.arrival)}
+    of, resting = state.standings
+    _same("turns by party", {party: count for party, (count, _) in of.items() if count}, dict(flying))
+    _same("parties without turns in flight", set(resting), {party for party, (count, _) in of.items() if not count})
+    assert waiting <= set(of), f"they wait and have no standing: {waiting - set(of)}"
+    assert waiting or not resting, f"nobody waits, and {set(resting)} are remembered"
+    assert all(seq < state.next_seq for _, seq in of.values()), f"served in the future: {dict(of)}"
+
+
+def _parties(arrival: TurnArrived) -> tuple[Party, Party]:
+    return arrival.principal, (arrival.principal, arrival.caller)
 
 
 def _check_work_is_conserved(state: State) -> None:

@@ -44,9 +44,21 @@ class WaitingForHome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoHealthyReplica:
-    """The model is known, but no replica that serves it answers its health probe."""
+    """The model is known, but no replica that serves it answers its health probe.
+
+    Attributes:
+        cause: the first such replica with what made its last probe fail; empty when none was probed yet.
+    """
 
     model: ModelName
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaClosed:
+    """The engine refused a turn and asked for no new ones for a while."""
+
+    replica: ReplicaId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +68,7 @@ class BehindCaller:
     caller: CallerId
 
 
-HoldReason: TypeAlias = WaitingForRoom | RoomKept | WaitingForHome | NoHealthyReplica | BehindCaller
+HoldReason: TypeAlias = WaitingForRoom | RoomKept | WaitingForHome | NoHealthyReplica | ReplicaClosed | BehindCaller
 
 
 def explain(reason: HoldReason) -> str:
@@ -68,8 +80,10 @@ def explain(reason: HoldReason) -> str:
             return f"room on {replica} is kept for {paused} interactive run{'s' * (paused != 1)} paused on a tool"
         case WaitingForHome(replica=replica, in_flight=in_flight, capacity=capacity):
             return f"waiting for its home {replica}, where its prefix is cached: {in_flight} of {capacity} in flight"
-        case NoHealthyReplica(model=model):
-            return f"no healthy replica serves {model} yet"
+        case NoHealthyReplica(model=model, cause=cause):
+            return f"no healthy replica serves {model}: {cause}" if cause else f"no healthy replica serves {model} yet"
+        case ReplicaClosed(replica=replica):
+            return f"{replica} refused a turn and asked for no new ones for a while"
         case BehindCaller(caller=caller):
             return f"behind caller {caller} in fair order"
         case _:

@@ -5,14 +5,18 @@ Knows nothing of how a probe is made.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from luftpause.core.model.ids import Instant, ReplicaId
 from luftpause.core.model.replicas import EngineKind, ReplicaSpec
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.events import ReplicaProbed
+from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, services_of
 from luftpause.core.scheduling.turns import leave_queue, unknown_model
+
+RETRY_AFTER_S_MAX: Final = 300.0
+"""No engine closes its replica for longer, whatever it asks for."""
 
 
 def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
@@ -62,6 +66,7 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
         seen_healthy=known.seen_healthy or event.healthy,
         load=event.load if event.healthy else None,
         engine=engine,
+        why="" if event.healthy else event.cause,
     )
     if fresh == known:
         return
@@ -70,9 +75,20 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
         _reassign(draft, (known.replica, *services_of(known.spec)))
 
 
+def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
+    """Close the replica of a turn in flight whose engine asked for that; the longest it asked for counts."""
+    turn, seconds = draft.turns.get(event.turn), event.retry_after_s
+    if turn is None or seconds is None or not seconds > 0.0:
+        return
+    replica = draft.replicas[turn.replica]
+    until = Instant(now + min(seconds, RETRY_AFTER_S_MAX))
+    if replica.declared and (replica.closed_until is None or replica.closed_until < until):
+        draft.close(replica, until)
+
+
 def _reborn(replica: Replica, epoch: int) -> Replica:
     """Return the replica at the start of a new life: what was bound to the old one is bound no more."""
-    return replica._replace(epoch=epoch, healthy=False, load=None, kept=0)
+    return replica._replace(epoch=epoch, healthy=False, load=None, kept=0, why="", closed_until=None)
 
 
 def _settle(draft: Draft, replica: ReplicaId, old: ReplicaSpec, now: Instant) -> None:

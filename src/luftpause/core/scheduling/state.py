@@ -18,6 +18,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
+from luftpause.core.scheduling.standings import Standings
 from luftpause.core.scheduling.wheel import Wheel
 
 Service: TypeAlias = tuple[ReplicaKind, ModelName]
@@ -25,9 +26,6 @@ Service: TypeAlias = tuple[ReplicaKind, ModelName]
 
 Pool: TypeAlias = ReplicaId | Service
 """Where a held turn may go: its home replica and nowhere else, or any replica with that kind and model."""
-
-Payer: TypeAlias = tuple[PrincipalId, CallerId]
-"""A caller label below the principal who used it: two principals never share a caller."""
 
 Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
 """Held turns of one pool that differ by arrival only: where the first fits not, none does."""
@@ -41,6 +39,10 @@ Bucket: TypeAlias = int
 EXPIRY_STEP_S_MIN = 0.001
 EXPIRY_STEP_S_MAX = 1.0
 """Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
+
+
+REOPENING_STEP_S = 0.125
+"""A closed replica opens at most this much too late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,8 @@ class Replica(NamedTuple):
         in_flight: turns placed here that have not ended.
         kept: interactive runs of this epoch that are paused here with no turn waiting: batch leaves them room.
         placed: turns ever placed here.
+        why: what made its last probe fail, for people; empty while it is healthy or was never probed.
+        closed_until: its engine asked to be left alone until then: no new turns, those in flight stay.
     """
 
     replica: ReplicaId
@@ -83,6 +87,8 @@ class Replica(NamedTuple):
     in_flight: int = 0
     kept: int = 0
     placed: int = 0
+    why: str = ""
+    closed_until: Instant | None = None
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""
@@ -175,12 +181,12 @@ class State(NamedTuple):
     Attributes:
         peer_deadlines: when to look at a dataplane's open turns next: never after the first of them is over.
         run_deadlines: when to look at a run next: never after it has been at rest for too long.
+        replica_deadlines: when to look at a closed replica next: never later than a moment after it is to open.
         serving: declared replicas by what they offer, in order of declaration.
         lanes: held turns by pool and lane, each lane in order of arrival.
         open_by_peer: the open turns of each dataplane, held ones included, each with the bucket in which it is over
             unless it gives a sign of life before.
-        in_flight_by_principal: turns in flight.
-        in_flight_by_payer: turns in flight.
+        standings: what each principal and each caller has had: turns in flight, and when it was served last.
         run_counts: runs by phase and class.
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
     """
@@ -188,6 +194,7 @@ class State(NamedTuple):
     limits: Limits
     peer_deadlines: Wheel[PeerId]
     run_deadlines: Wheel[RunId]
+    replica_deadlines: Wheel[ReplicaId]
     replicas: Map[ReplicaId, Replica] = Map()
     runs: Map[RunId, Run] = Map()
     turns: Map[TurnId, Turn] = Map()
@@ -195,8 +202,7 @@ class State(NamedTuple):
     serving: Map[Service, tuple[ReplicaId, ...]] = Map()
     lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = Map()
     open_by_peer: Map[PeerId, Map[TurnId, Bucket]] = Map()
-    in_flight_by_principal: Map[PrincipalId, int] = Map()
-    in_flight_by_payer: Map[Payer, int] = Map()
+    standings: Standings = Standings()
     run_counts: Map[tuple[RunPhase, ServiceClass], int] = Map()
     next_seq: int = 0
 
@@ -214,6 +220,7 @@ def empty_state(limits: Limits) -> State:
         limits=limits,
         peer_deadlines=Wheel(step_s=_expiry_step_s(limits.turn_timeout_s)),
         run_deadlines=Wheel(step_s=_expiry_step_s(limits.run_idle_expiry_s)),
+        replica_deadlines=Wheel(step_s=REOPENING_STEP_S),
     )
 
 

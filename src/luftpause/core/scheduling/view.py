@@ -24,7 +24,7 @@ class ReplicaPhase(Enum):
     """Declared, and no probe has found it healthy yet."""
     READY = "ready"
     FULL = "full"
-    """Its engine queues, and as many turns are in flight as it runs."""
+    """Its engine queues, and as many turns are in flight as it runs; or it asked for no new ones for a while."""
     DOWN = "down"
     """It was healthy once and is not now."""
     LEAVING = "leaving"
@@ -33,7 +33,10 @@ class ReplicaPhase(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaView:
-    """One replica. `capacity` is None while its turns are not capped; `kept` is the room that batch leaves free."""
+    """One replica. `why` says what made its last probe fail.
+
+    `capacity` is None while its turns are not capped; `kept` is the room that batch leaves free.
+    """
 
     name: ReplicaId
     kind: ReplicaKind
@@ -46,6 +49,7 @@ class ReplicaView:
     kept: int
     placed: int
     load: Load | None
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,7 @@ def _view_replica(replica: Replica) -> ReplicaView:
         kept=replica.kept,
         placed=replica.placed,
         load=replica.load,
+        why=replica.why,
     )
 
 
@@ -124,6 +129,8 @@ def _phase(replica: Replica) -> ReplicaPhase:
         return ReplicaPhase.LEAVING
     if not replica.healthy:
         return ReplicaPhase.DOWN if replica.seen_healthy else ReplicaPhase.STARTING
+    if replica.closed_until is not None:
+        return ReplicaPhase.FULL
     limit = capacity(replica)
     return ReplicaPhase.READY if limit is None or replica.in_flight < limit else ReplicaPhase.FULL
 
@@ -137,7 +144,7 @@ def _view_held(state: State, now: Instant) -> tuple[HeldView, ...]:
     )
     ahead: dict[tuple[Pool, ServiceClass], HeldTurn] = {}
     rows: dict[tuple[ServiceClass, PrincipalId, CallerId], HeldView] = {}
-    for (_, _, _, (arrived_at, _, turn)), pool, count in heads:
+    for (*_, (arrived_at, _, turn)), pool, count in heads:
         head = state.held[turn]
         first = ahead.setdefault((pool, head.arrival.service_class), head)
         row = rows.get(head.lane)

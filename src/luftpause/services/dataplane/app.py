@@ -29,7 +29,8 @@ CHAT: Final = "/v1/chat/completions"
 RUNS: Final = "/v1/runs/"
 _HEALTHY: Final = b'{"status":"ok"}'
 _HELLO: Final = b'{"service":"luftpause dataplane"}'
-PATH_SHOWN_MAX: Final = 200
+PATH_SHOWN_MAX: Final = 100
+_WAY_OUT: Final = f"the LLM door serves POST {CHAT} and GET /v1/models; a base URL ends in /v1"
 _SCHEDULER_AWAY: Final = Failure(
     code=FailureCode.SCHEDULER_AWAY, message="the scheduler is out of reach, try again in a moment"
 )
@@ -185,4 +186,5 @@ async def _refuse_route(send: Send, run: RunId, path: str, method: str, allowed:
         failure = Failure(code=FailureCode.METHOD_NOT_ALLOWED, message=message)
         await send_failure(send, run, failure, more=((b"allow", allowed),))
         return
-    await send_failure(send, run, Failure(code=FailureCode.NOT_FOUND, message=f"there is no route {shown!r} here"))
+    message = f"there is no route {shown!r} here: {_WAY_OUT}"
+    await send_failure(send, run, Failure(code=FailureCode.NOT_FOUND, message=message))

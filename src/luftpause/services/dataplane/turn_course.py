@@ -35,6 +35,9 @@ from luftpause.services.dataplane.headers import for_client, fresh_run
 from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 
+_BUSY: Final = (429, 503)
+_DIGITS_MAX: Final = 10
+
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
 
@@ -226,12 +229,22 @@ def _observer(exchange: Exchange) -> Observer | None:
     return BodyObserver()
 
 
+def _retry_after_s(exchange: Exchange) -> float | None:
+    """Return how long the engine wants to be left alone, as a number of seconds; a date is not worth reading here."""
+    if exchange.status in _BUSY:
+        for name, value in exchange.headers:
+            if name == b"retry-after" and value.isdigit() and len(value) < _DIGITS_MAX:
+                return float(value)
+    return None
+
+
 def _ending(
     turn: TurnId, placement: Placement, exchange: Exchange, observer: Observer | None
 ) -> TurnFinished | TurnFailed:
     """Return how a turn ended whose engine answered whole."""
     if observer is None:
-        return TurnFailed(turn=turn, cause=f"engine {placement.replica}: status {exchange.status}")
+        cause = f"engine {placement.replica}: status {exchange.status}"
+        return TurnFailed(turn=turn, cause=cause, retry_after_s=_retry_after_s(exchange))
     seen = observer.observed()
     if seen.error and not seen.finish:
         return TurnFailed(turn=turn, cause=f"engine {placement.replica}: {seen.error}")

@@ -1,15 +1,21 @@
 """The runtime's HTTP routes: `/mcp`, the run tree at `/status`, `/health` and `/metrics`.
 
+Refusals have the shape of JSON-RPC errors: MCP clients show only the text of those, and OpenAI clients that strayed
+here find `error.message` in them too.
+
 Tokens, hosts and origins are the business of the guard that assembly wraps around this app. The SDK has a check of its
 own, which knows other names than the guard; so it is off, and the app must never be served without the guard.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import INVALID_REQUEST
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -18,6 +24,9 @@ from luftpause.core.runs.state import Totals
 from luftpause.core.runs.view import RunView
 from luftpause.services.runtime.server import RuntimeTools
 from luftpause.services.runtime.service import RuntimeService
+
+MCP: Final = "/mcp"
+PATH_SHOWN_MAX: Final = 100
 
 
 def build_app(service: RuntimeService, version: str) -> Starlette:
@@ -44,13 +53,34 @@ def build_app(service: RuntimeService, version: str) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/mcp", StreamableHTTPASGIApp(sessions)),
+            Route(MCP, StreamableHTTPASGIApp(sessions)),
             Route("/status", status),
             Route("/health", health),
             Route("/metrics", metrics),
         ],
         lifespan=lifespan,
+        exception_handlers={404: _not_found, 405: _method_not_allowed},
     )
+
+
+async def _not_found(request: Request, _: Exception) -> Response:
+    return _refusal(404, f"there is no route {_shown(request)} here: the MCP door speaks MCP at {MCP}")
+
+
+async def _method_not_allowed(request: Request, error: Exception) -> Response:
+    response = _refusal(405, f"{request.method} is not allowed on {_shown(request)}")
+    if isinstance(error, HTTPException) and error.headers:
+        response.headers.update(error.headers)
+    return response
+
+
+def _refusal(status: int, message: str) -> Response:
+    error = {"code": INVALID_REQUEST, "message": message}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status_code=status)
+
+
+def _shown(request: Request) -> str:
+    return repr(request.url.path[:PATH_SHOWN_MAX])
 
 
 def _run(run: RunView) -> dict[str, object]:

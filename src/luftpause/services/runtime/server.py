@@ -195,6 +195,6 @@ def _tool(tool: ToolSpec) -> Answer:
         "description": tool.description,
         "inputSchema": dict(tool.schema),
         "readOnly": tool.hints.read_only,
-        "destructive": tool.hints.destructive,
+        "destructive": tool.hints.destructive and not tool.hints.read_only,
         "idempotent": tool.hints.idempotent,
     }

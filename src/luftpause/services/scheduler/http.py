@@ -82,6 +82,7 @@ def _replica(replica: ReplicaView) -> Json:
         "capacity": replica.capacity,
         "kept_for_paused": replica.kept,
         "turns_placed": replica.placed,
+        "why": replica.why,
         "load": None if load is None else {"running": load.running, "waiting": load.waiting},
     }
 

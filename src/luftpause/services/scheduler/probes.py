@@ -6,6 +6,7 @@ are probed side by side: a slow one delays no other.
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from typing import Final
 
 from luftpause.core.dialects.engine_metrics import parse_load, recognise
@@ -25,6 +26,14 @@ _SILENT = frozenset({EngineKind.OLLAMA, EngineKind.OPENAI})
 """Engines that have no report of their load to ask for."""
 
 _log = logging.getLogger("luftpause.probes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """A body, or why there is none: one of the two is empty."""
+
+    text: str | None
+    cause: str = ""
 
 
 class Prober:
@@ -70,7 +79,8 @@ class Prober:
                 probe = await self.probe(spec)
             except Exception:  # noqa: BLE001 — a probe that breaks must not end the probing of its replica
                 _log.exception("probe_failed", extra={"replica": spec.replica})
-                probe, period_s = ReplicaProbed(replica=spec.replica, healthy=False), self._settings.probe_period_s
+                probe = ReplicaProbed(replica=spec.replica, healthy=False, cause="probing failed; the log says how")
+                period_s = self._settings.probe_period_s
             self._service.probed(probe)
             if probe.healthy:
                 period_s = self._settings.probe_period_s
@@ -84,32 +94,43 @@ class Prober:
                 requests.create_task(self._fetch(endpoint, METRICS_PATH, METRICS_BYTES_MAX))
                 for endpoint in _reporting(spec)
             ]
-        texts = [text for report in reports if (text := report.result()) is not None]
+        texts = [text for report in reports if (text := report.result().text) is not None]
         loads = [load for text in texts if (load := parse_load(text)) is not None]
         return ReplicaProbed(
             replica=spec.replica,
-            healthy=health.result() is not None,
+            healthy=health.result().text is not None,
             load=_sum(loads) if loads else None,
             engine=_engine(spec, texts),
+            cause=health.result().cause,
         )
 
-    async def _fetch(self, endpoint: Endpoint, path: str, bytes_max: int) -> str | None:
-        """Return the body of a 200 answer, cut at the limit; None for any other answer or none in time."""
+    async def _fetch(self, endpoint: Endpoint, path: str, bytes_max: int) -> _Fetched:
+        """Return the body of a 200 answer, cut at the limit; the cause for any other answer or none in time."""
         request = EngineRequest(method=b"GET", path=path.encode(), headers=(), body=b"")
         try:
             async with asyncio.timeout(self._settings.probe_timeout_s):
                 exchange = await self._engines.send(endpoint, request)
                 try:
                     if exchange.status != 200:
-                        return None
+                        return _Fetched(None, _status_cause(endpoint, path, exchange.status))
                     body = bytearray()
                     while len(body) < bytes_max and (piece := await exchange.read()):
                         body += piece
                 finally:
                     exchange.close()
-        except (TimeoutError, EngineUnreachableError, EngineBrokeError):
-            return None
-        return body[:bytes_max].decode("utf-8", errors="replace")
+        except TimeoutError:
+            return _Fetched(None, f"no answer from {path} within {self._settings.probe_timeout_s:g} s")
+        except (EngineUnreachableError, EngineBrokeError) as error:
+            return _Fetched(None, str(error))
+        return _Fetched(body[:bytes_max].decode("utf-8", errors="replace"))
+
+
+def _status_cause(endpoint: Endpoint, path: str, status: int) -> str:
+    cause = f"HTTP {status} from {path}"
+    if status in (401, 403):
+        key = f"the key in {endpoint.api_key_env}" if endpoint.api_key_env else "a request without a key"
+        cause += f": it does not accept {key}"
+    return cause
 
 
 def _reporting(spec: ReplicaSpec) -> tuple[Endpoint, ...]:

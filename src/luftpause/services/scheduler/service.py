@@ -33,7 +33,7 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.reasons import explain
-from luftpause.core.scheduling.state import State, empty_state
+from luftpause.core.scheduling.state import Decision, State, empty_state
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 from luftpause.services.scheduler.identity import RunIdentity
 from luftpause.services.scheduler.metrics import SchedulerMetrics
@@ -58,11 +58,20 @@ class ReplicaListener(Protocol):
         ...
 
 
+class Witness(Protocol):
+    """Who sees every decision. Must return at once."""
+
+    def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
+        """An event was taken in."""
+        ...
+
+
 class SchedulerService:
     """A `ports.scheduler.SchedulerDesk`. All calls belong on one event loop and return at once."""
 
-    def __init__(self, settings: SchedulerSettings) -> None:
+    def __init__(self, settings: SchedulerSettings, witnesses: Sequence[Witness] = ()) -> None:
         self.settings = settings
+        self._witnesses = tuple(witnesses)
         self._state = empty_state(settings.limits)
         self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, is_live=self._is_live)
         self._metrics = SchedulerMetrics(lambda: self._state)
@@ -156,6 +165,8 @@ class SchedulerService:
             self._identity.claim(turn.run, turn.principal, now)
         for run in report.runs:
             self._identity.claim(run.run, run.principal, now)
+            if self._identity.owner(run.run) == run.principal:
+                self._identity.learn(run.run, run.tool_calls, now)
         self._submit(report)
 
     def peer_lost(self, peer: PeerId) -> None:
@@ -212,8 +223,9 @@ class SchedulerService:
     def _take_in(self, event: Event) -> None:
         before = self._state
         started = time.perf_counter()
+        now = self.now()
         try:
-            decision = decide(before, event, self.now())
+            decision = decide(before, event, now)
         except Exception:  # noqa: BLE001 — one bad event must not end the scheduling of all others
             _log.exception("decision_failed", extra={"event_kind": type(event).__name__, "turn": _turn_of(event)})
             self._metrics.failed()
@@ -223,6 +235,8 @@ class SchedulerService:
             return
         self._metrics.decided(time.perf_counter() - started, decision.actions)
         self._state = decision.state
+        for witness in self._witnesses:
+            witness.decided(before, event, now, decision)
         for action in decision.actions:
             self._perform(action)
         self._follow(event, before)
@@ -275,9 +289,12 @@ class SchedulerService:
 
     def _log_health(self, replica: ReplicaId, before: State) -> None:
         old, new = before.replicas.get(replica), self._state.replicas.get(replica)
-        if old is not None and new is not None and old.healthy is not new.healthy:
-            level, event = (logging.INFO, "replica_up") if new.healthy else (logging.WARNING, "replica_down")
-            _log.log(level, event, extra={"replica": replica, "engine": new.engine.value})
+        if old is None or new is None or (old.healthy is new.healthy and old.why == new.why):
+            return
+        if new.healthy:
+            _log.info("replica_up", extra={"replica": replica, "engine": new.engine.value})
+        else:
+            _log.warning("replica_down", extra={"replica": replica, "cause": new.why})
 
     def _arm(self) -> None:
         """Set the timer to the next deadline, unless it is set to an earlier one: waking up in vain is harmless."""

@@ -7,6 +7,7 @@ turn waiting beside room for it. What an event means is told by `book.py`; this 
 Expiry is exact on whole seconds only, because the core may round a deadline up to the next one.
 """
 
+import math
 from collections.abc import Sequence
 
 from luftpause.core.model.ids import ReplicaId, TurnId
@@ -44,6 +45,7 @@ class Account:
         due = book.take(event, now)
         self._judge(event, due, now, actions)
         self._judge_rest()
+        book.settle()
 
     def _judge(self, event: Event, due: Due, now: float, actions: Sequence[Action]) -> None:
         """Follow the orders in their sequence; each must be lawful at its moment, and those that are due must come."""
@@ -57,6 +59,7 @@ class Account:
                     mine = isinstance(event, TurnArrived) and event.turn == action.turn
                     assert mine, f"{action.turn} is told to wait out of turn"
                     assert action.turn in self.book.waiting, f"{action.turn} is told to wait and does not"
+                    self.book.queue(action.turn)
                 case RefuseTurn():
                     expected = refusals.pop(action.turn, None)
                     assert action.why.reason is expected, f"{action.turn} was refused: {action.why}"
@@ -107,18 +110,23 @@ class Account:
             if turn != newcomer and self._rank(other) < rank and replica in self.book.sites_for(other.offer):
                 raise AssertionError(f"{chosen.offer.turn} went to {replica} ahead of {other.offer.turn}")
 
-    def _rank(self, waiting: Waiting) -> tuple[bool, int, int, float, int]:
+    def _rank(self, waiting: Waiting) -> tuple[bool, int, float, int, float, float, int]:
         offer, book = waiting.offer, self.book
+        payer = offer.principal, offer.caller
         return (
             offer.service_class is ServiceClass.BATCH,
             book.flying_by_principal[offer.principal],
-            book.flying_by_payer[offer.principal, offer.caller],
+            book.served.get(offer.principal, math.inf),
+            book.flying_by_payer[payer],
+            book.served.get(payer, math.inf),
             waiting.arrived_at,
             waiting.number,
         )
 
     def _has_room(self, site: Site, name: ReplicaId, service_class: ServiceClass) -> bool:
-        if site.load is None or site.load.waiting == 0:
+        if site.closed_until is not None:
+            return False
+        if site.load is None or site.load.waiting == 0 or site.flying == 0:
             return True
         kept = self.book.kept_on(name) if service_class is ServiceClass.BATCH else 0
         return site.flying + kept < site.load.running

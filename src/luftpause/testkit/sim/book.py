@@ -37,9 +37,16 @@ from luftpause.core.scheduling.events import (
 from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.records import Due, Flight, Life, Site, Waiting
 
+LEFT_ALONE_S_MAX = 300.0
+"""The longest that an engine may close its replica for."""
+
 
 class Book:
-    """The tables. Only `take`, `place` and `renew` change them."""
+    """The tables. Only `take`, `queue`, `place`, `renew` and `settle` change them.
+
+    `served` says when each principal, and each of its callers, was served last: a number that grows. It is forgotten
+    when nothing of theirs is in flight and nobody waits; who waits without it counts as served when it began to.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -49,6 +56,7 @@ class Book:
         self.waiting: dict[TurnId, Waiting] = {}
         self.flying_by_principal: Counter[PrincipalId] = Counter()
         self.flying_by_payer: Counter[tuple[PrincipalId, CallerId]] = Counter()
+        self.served: dict[PrincipalId | tuple[PrincipalId, CallerId], int] = {}
         self._numbers = count()
 
     def is_open(self, turn: TurnId) -> bool:
@@ -97,6 +105,19 @@ class Book:
         elif turn in self.waiting:
             self.waiting[turn].seen_at = now
 
+    def queue(self, turn: TurnId) -> None:
+        """Note that a new turn is told to wait."""
+        offer, number = self.waiting[turn].offer, next(self._numbers)
+        self.served.setdefault(offer.principal, number)
+        self.served.setdefault((offer.principal, offer.caller), number)
+
+    def settle(self) -> None:
+        """End an event: with nobody waiting, those who have nothing in flight are forgotten."""
+        if not self.waiting:
+            offers = [flight.offer for flight in self.flying.values()]
+            in_use = {offer.principal for offer in offers} | {(offer.principal, offer.caller) for offer in offers}
+            self.served = {party: number for party, number in self.served.items() if party in in_use}
+
     def place(self, turn: TurnId, replica: ReplicaId) -> None:
         """Put a waiting turn on a replica."""
         waiting = self.waiting.pop(turn)
@@ -123,6 +144,9 @@ class Book:
                 self._end_all_of(event.peer, (), now)
             case WokeUp():
                 self._expire(now, due)
+                for site in self.sites.values():
+                    if site.closed_until is not None and site.closed_until <= now:
+                        site.closed_until = None
             case _:
                 assert_never(event)
         return due
@@ -136,10 +160,19 @@ class Book:
                     self.renew(turn, now)
             case TurnFinished():
                 self._end(report.turn, now, paused=bool(report.tool_calls), answered=True)
-            case TurnFailed() | TurnAbandoned():
+            case TurnFailed():
+                self._leave_alone(report, now)
+                self._end(report.turn, now)
+            case TurnAbandoned():
                 self._end(report.turn, now)
             case _:
                 assert_never(report)
+
+    def _leave_alone(self, report: TurnFailed, now: float) -> None:
+        flight, seconds = self.flying.get(report.turn), report.retry_after_s or 0.0
+        site = None if flight is None else self.sites[flight.replica]
+        if site is not None and site.declared and seconds > 0.0:
+            site.closed_until = max(site.closed_until or 0.0, now + min(seconds, LEFT_ALONE_S_MAX))
 
     def _bound_home(self, life: Life) -> Site | None:
         site = None if life.home is None else self.sites.get(life.home)
@@ -165,6 +198,8 @@ class Book:
         site.flying += 1
         self.flying_by_principal[offer.principal] += 1
         self.flying_by_payer[offer.principal, offer.caller] += 1
+        number = next(self._numbers)
+        self.served[offer.principal] = self.served[offer.principal, offer.caller] = number
         if life is not None:
             life.flying += 1
             life.home, life.home_life = replica, site.life
@@ -252,7 +287,7 @@ class Book:
         site.load = event.load if event.healthy else None
 
     def _renew_life(self, site: Site) -> None:
-        site.life, site.healthy, site.load = next(self._numbers), False, None
+        site.life, site.healthy, site.load, site.closed_until = next(self._numbers), False, None, None
 
     def _resync(self, event: PeerResynced, now: float) -> None:
         self._end_all_of(event.peer, [told.turn for told in event.turns], now)

@@ -19,6 +19,7 @@ class Site:
     healthy: bool = False
     load: Load | None = None
     flying: int = 0
+    closed_until: float | None = None
 
     @property
     def takes_turns(self) -> bool:

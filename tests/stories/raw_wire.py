@@ -1,4 +1,4 @@
-"""Raw ends of the wire for the breaking tests: a scripted engine, a client that sends what it is told, short waits."""
+"""Raw ends of the wire for the stories: a scripted engine, a client that sends what it is told, short waits."""
 
 import json
 import re

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from breaks.raw import Engine, ask, chat_body
 from stories.programs import Program, running
+from stories.raw_wire import Engine, ask, chat_body
 from stories.set_ups import FREE_PORTS, launched_engines, replicas, write
 
 pytestmark = pytest.mark.timeout(120)

@@ -1,0 +1,54 @@
+"""Keys and tokens that are missing or odd: what is said must be what happens."""
+
+from pathlib import Path
+
+import pytest
+
+from stories.programs import running
+from stories.raw_wire import Engine, ask, chat_body, status
+from stories.set_ups import FREE_PORTS, launched_engines, write
+
+pytestmark = pytest.mark.timeout(120)
+SPARE = launched_engines(instances=1).replace('"fake"', '"spare"', 1)
+
+
+def keyed(engine: Engine) -> str:
+    return f'[[replicas]]\nname = "a"\nurl = "{engine.url}"\nmodels = ["fake"]\napi_key_env = "ENGINE_KEY"\n'
+
+
+def test_an_engine_whose_key_is_not_set_is_treated_as_the_warning_says(tmp_path: Path) -> None:
+    """Nothing goes there, its turns are held, and both the warning and the log name the variable."""
+    with Engine() as engine:
+        config = write(tmp_path, FREE_PORTS, keyed(engine), SPARE)
+        with running(tmp_path, "up", "up", "--config", config) as up:
+            assert "ENGINE_KEY is not set; without it nothing is sent to this endpoint" in up.output.read_text()
+            ask(up.url("dataplane"), chat_body(), within_s=3.0)
+            assert [held["count"] for held in status(up.url("scheduler"))["held"]] in ([], [1])
+            assert "ENGINE_KEY" in up.output.read_text().split("nothing is sent to this endpoint", 1)[1]
+
+
+def test_a_key_that_cannot_be_sent_is_named_by_its_variable_as_the_reason(tmp_path: Path) -> None:
+    with Engine() as engine:
+        config = write(tmp_path, FREE_PORTS, keyed(engine), SPARE)
+        with running(tmp_path, "up", "up", "--config", config, env={"ENGINE_KEY": "two\nlines"}) as up:
+            ask(up.url("dataplane"), chat_body(), within_s=4.0)
+            [replica] = [each for each in status(up.url("scheduler"))["replicas"] if each["name"] == "a"]
+            assert "ENGINE_KEY" in str(replica["why"])
+            assert "two" not in str(replica["why"])
+            assert "ENGINE_KEY" in up.output.read_text()
+
+
+@pytest.mark.parametrize("token", ["secret\n", " secret"])
+def test_a_token_from_a_file_is_taken_without_its_line_break(tmp_path: Path, token: str) -> None:
+    with Engine() as engine:
+        config = write(tmp_path, FREE_PORTS, keyed(engine).replace('api_key_env = "ENGINE_KEY"\n', ""), SPARE)
+        with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": token}) as up:
+            assert ask(up.url("dataplane"), chat_body(), "authorization: Bearer secret").status == 200
+            assert ask(up.url("dataplane"), chat_body()).status == 401
+
+
+def test_blanks_after_an_api_key_are_no_part_of_it(tmp_path: Path) -> None:
+    with Engine() as engine:
+        config = write(tmp_path, FREE_PORTS, keyed(engine).replace('api_key_env = "ENGINE_KEY"\n', ""), SPARE)
+        with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": "secret"}) as up:
+            assert ask(up.url("dataplane"), chat_body(), "x-api-key: secret ").status == 200
