@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from breaks.raw import Answer, ask
 from stories.programs import Program, running
+from stories.raw_wire import Answer, ask
 from stories.set_ups import launched_engines, write
 
 pytestmark = pytest.mark.timeout(120)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from adapters.event_log.logs import event_log, write
-from breaks.raw import Engine, ask, chat_body
 from luftpause.adapters.event_log.replaying import replay
 from stories.programs import running
+from stories.raw_wire import Engine, ask, chat_body
 from stories.set_ups import free_port
 from stories.set_ups import replicas as declared
 from stories.set_ups import write as configured
