@@ -400,8 +400,8 @@ def test_what_ails_a_replica_is_logged_once_for_each_cause(caplog: pytest.LogCap
         run(story)
     told = [(record.message, vars(record).get("cause")) for record in caplog.records]
     down = [
-        ("replica_down", "refused"),
-        ("replica_down", "HTTP 503"),
+        ("replica_not_ready", "refused"),
+        ("replica_not_ready", "HTTP 503"),
         ("replica_up", None),
         ("replica_down", "refused"),
     ]

@@ -73,6 +73,7 @@ class Prober:
     async def _watch(self, spec: ReplicaSpec) -> None:
         loop = asyncio.get_running_loop()
         period_s = self._settings.probe_eager_s
+        overdue_at: float | None = loop.time() + self._settings.not_ready_warning_s
         while True:
             started = loop.time()
             try:
@@ -84,6 +85,10 @@ class Prober:
             self._service.probed(probe)
             if probe.healthy:
                 period_s = self._settings.probe_period_s
+                overdue_at = None
+            elif overdue_at is not None and loop.time() >= overdue_at:
+                overdue_at = None
+                _log.warning("replica_never_ready", extra={"replica": spec.replica, "cause": probe.cause})
             await asyncio.sleep(max(0.0, started + period_s - loop.time()))
 
     async def probe(self, spec: ReplicaSpec) -> ReplicaProbed:

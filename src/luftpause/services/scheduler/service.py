@@ -293,8 +293,10 @@ class SchedulerService:
             return
         if new.healthy:
             _log.info("replica_up", extra={"replica": replica, "engine": new.engine.value})
-        else:
+        elif old.seen_healthy:
             _log.warning("replica_down", extra={"replica": replica, "cause": new.why})
+        else:  # most likely it is starting; the prober warns when that takes long
+            _log.info("replica_not_ready", extra={"replica": replica, "cause": new.why})
 
     def _arm(self) -> None:
         """Set the timer to the next deadline, unless it is set to an earlier one: waking up in vain is harmless."""

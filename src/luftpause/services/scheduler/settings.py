@@ -16,6 +16,7 @@ class SchedulerSettings:
         probe_period_s: from one probe of a replica to the next; admission follows an engine's load with this delay.
         probe_timeout_s: the longest that one request of a probe may take.
         probe_eager_s: from one probe to the next until a new replica is healthy for the first time.
+        not_ready_warning_s: a new replica that is not healthy by then is warned about, once.
     """
 
     policy: str = "turn-admission"
@@ -24,3 +25,4 @@ class SchedulerSettings:
     probe_period_s: float = 2.0
     probe_timeout_s: float = 2.0
     probe_eager_s: float = 0.25
+    not_ready_warning_s: float = 5.0
