@@ -346,3 +346,17 @@ def test_an_application_that_breaks_off_because_its_client_left_did_not_fail(cap
     caplog.set_level("INFO")
     run_bounded(main())
     assert [(record.levelname, record.message) for record in caplog.records] == [("INFO", "application_broke_off")]
+
+
+@pytest.mark.parametrize("status", [200, 204])
+def test_an_answer_for_an_application_is_not_framed_as_the_head_that_failed(status: int) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send(start((b"x", b"a\r\ny: b"), status=status))
+
+    async def main() -> None:
+        async with serving(app) as server:
+            reply = await fetch(server.url, b"GET", b"/")
+            assert (reply.status, reply.broken) == (500, False)
+            assert json.loads(reply.body)["error"]["code"] == "internal"
+
+    run_bounded(main())

@@ -64,6 +64,26 @@ def test_a_request_follows_a_body_that_was_dropped() -> None:
     run_bounded(main())
 
 
+@pytest.mark.parametrize("cut", [20, 70])
+def test_the_rest_of_a_body_that_was_dropped_is_no_part_of_the_next_head(cut: int) -> None:
+    first = request(b"POST", b"/", body=b"b" * 300_000)
+    second = request(b"POST", b"/", b"transfer-encoding: chunked") + b"1\r\na\r\n0\r\n\r\n"
+
+    async def main() -> None:
+        async with serving(refusing) as server, connected(server.url) as client:
+            client.send(first[:1000])
+            assert (await client.reply()).status == 413
+            client.send(first[1000:] + second[:cut])
+            await client.writer.drain()
+            for _ in range(20):
+                await asyncio.sleep(0)
+            client.send(second[cut:])
+            reply = await client.reply()
+            assert (reply.status, reply.header(b"connection")) == (413, None)
+
+    run_bounded(main())
+
+
 async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.start", "status": 413, "headers": [(b"content-length", b"0")]})
     await send({"type": "http.response.body", "body": b""})
@@ -140,6 +160,8 @@ def test_a_tunnel_is_refused_and_what_would_go_through_it_is_no_request(target: 
             assert (await client.reply()).status == 400
             client.send(request(b"GET", b"/"))
             assert await client.ended()
+
+    run_bounded(main())
 
 
 @pytest.mark.parametrize("endless", [b"1;", b"1\r\na\r\n0\r\nx: "])

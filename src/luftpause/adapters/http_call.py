@@ -103,7 +103,7 @@ class HttpCall:
         self._notice: Leave | None = None
         self._task: asyncio.Task[None] | None = None
         self._chunked = False
-        self._length_left: int | None = 0  # None: the answer's end is the connection's
+        self._length_left: int | None = None  # None where the end is not told by a length
 
     def start(
         self, app: Application, scope: Scope, *, loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[None]]
@@ -233,7 +233,6 @@ class HttpCall:
         lines = [_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status]
         length: int | None = None
         closing = False
-        self._bodiless = self._bodiless or status in _BODILESS
         for name, value in headers:
             name = name.lower()
             if name == b"content-length":
@@ -249,39 +248,48 @@ class HttpCall:
             self.keep_alive = False
         elif not self.keep_alive:
             lines.append(b"connection: close\r\n")
-        if self._bodiless:
+        self._write_head(lines, length, bodiless=self._bodiless or status in _BODILESS)
+
+    def _write_head(self, lines: list[bytes], length: int | None, *, bodiless: bool) -> None:
+        """Frame the answer, whose body has a length if its application knows it, and write its head."""
+        if bodiless:
             length = 0
-        elif length is None and self._knows_chunks:
-            self._chunked = True
+        chunked = length is None and self._knows_chunks
+        if chunked:
             lines.append(b"transfer-encoding: chunked\r\n")
         head = b"".join(lines)
         if len(head) - len(head.translate(None, _CONTROLS)) != 2 * len(lines):
             raise RuntimeError("a header of the answer holds a control character")
         self.begun = True
+        self._bodiless = bodiless
+        self._chunked = chunked
         self._length_left = length
         self._wire.transport.write(head + b"\r\n")
 
     def _send_body(self, body: bytes, *, more: bool) -> None:
-        write = self._wire.transport.write
         if self._chunked:
             if body:
-                write((b"%x\r\n%b\r\n" if more else b"%x\r\n%b\r\n0\r\n\r\n") % (len(body), body))
+                frame = b"%x\r\n%b\r\n" if more else b"%x\r\n%b\r\n0\r\n\r\n"
+                self._wire.transport.write(frame % (len(body), body))
             elif not more:
-                write(b"0\r\n\r\n")
-        elif not self._bodiless:
-            if self._length_left is not None:
-                self._length_left -= len(body)
-                if self._length_left < 0:
-                    raise RuntimeError("the answer is longer than its content-length")
-            if body:
-                write(body)
+                self._wire.transport.write(b"0\r\n\r\n")
+        elif body and not self._bodiless:
+            self._write_plain(body)
         if not more:
-            if self._length_left and not self._chunked:
+            if self._length_left:
                 raise RuntimeError("the answer is shorter than its content-length")
             self._end()
-        elif self._length_left == 0 and not self._chunked:
+        elif self._length_left == 0:
             self._end()  # the client has it all, its next request may come before the application says so
             self.left = True
+
+    def _write_plain(self, body: bytes) -> None:
+        """Write a piece of a body that its length or the connection's end frames."""
+        if self._length_left is not None:
+            self._length_left -= len(body)
+            if self._length_left < 0:
+                raise RuntimeError("the answer is longer than its content-length")
+        self._wire.transport.write(body)
 
     def _end(self) -> None:
         self.complete = True

@@ -85,8 +85,9 @@ class RequestReader:
             BadHttpError: that is no HTTP, or a head that is too large.
             PipelinedError: it is a request that must not come yet.
         """
-        self._piece_bytes = len(data)
-        self._head_bytes += self._piece_bytes
+        size = len(data)
+        self._piece_bytes = 0 if self._in_body else size  # the rest of a body is no part of the next head
+        self._head_bytes += size
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
