@@ -63,6 +63,15 @@ def test_under_nohup_a_closed_terminal_changes_nothing() -> None:
     assert (process.returncode, err) == (0, "stopping; once more to abort\n")
 
 
+def test_a_signal_ends_it_although_nobody_reads_its_errors_any_more() -> None:
+    with start("await asyncio.sleep(0)") as process:
+        line(process)
+        assert process.stderr is not None
+        process.stderr.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S) == 0
+
+
 def test_the_second_signal_aborts() -> None:
     with start("await asyncio.Event().wait()") as process:
         line(process)

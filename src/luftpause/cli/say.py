@@ -6,11 +6,11 @@ import sys
 import click
 
 
-def say(line: str) -> None:
-    """Print a line to standard output; from the first one on that nobody can read, print to nowhere."""
+def say(line: str, *, err: bool = False) -> None:
+    """Print a line to standard output or error; from the first one on that nobody can read, print to nowhere."""
     try:
-        click.echo(line)
+        click.echo(line, err=err)
     except BrokenPipeError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, (sys.stderr if err else sys.stdout).fileno())
         os.close(nowhere)

@@ -7,9 +7,8 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 
-import click
-
 from luftpause.cli.failures import FAILED, failure_of
+from luftpause.cli.say import say
 
 GC_THRESHOLDS = (10_000, 20, 50)
 """Fewer full collections: the cores' large maps hold no cycles, and one over 100,000 runs takes 400 ms."""
@@ -39,7 +38,7 @@ def run_service(main: Main) -> int:
             failure.show()
             return failure.exit_code
     if was_aborted:
-        click.echo("error: stopped before everything had drained", err=True)
+        say("error: stopped before everything had drained", err=True)
     return FAILED if was_aborted else 0
 
 
@@ -75,8 +74,8 @@ async def _supervise(main: Main) -> bool:
             release_signals()
             service.cancel()
         else:
-            click.echo("stopping; once more to abort", err=True)
             stop.set()
+            say("stopping; once more to abort", err=True)
 
     heeded = [number for number in _STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     for number in heeded:
