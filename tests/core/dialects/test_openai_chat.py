@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luftpause.core.dialects.openai_chat import MODEL_CHARS_MAX, BadRequestError, Peek, peek
+from luftpause.core.dialects.dialect import Peek
+from luftpause.core.dialects.openai_chat import OpenAiChat
+from luftpause.core.dialects.request import MODEL_CHARS_MAX, BadRequestError
 from luftpause.core.model.ids import ModelName, ToolCallId
+
+CHAT = OpenAiChat()
+PATH = "/v1/chat/completions"
 
 CONVERSATION = b"""{"model": "m", "messages": [
     {"role": "user", "content": "hi", "tool_calls": null},
@@ -25,14 +30,14 @@ CONVERSATION = b"""{"model": "m", "messages": [
     ],
 )
 def test_model_and_stream_are_read(body: bytes, stream: bool, with_tool_calls: bool) -> None:
-    assert peek(body, with_tool_calls=with_tool_calls) == Peek(model=ModelName("m"), stream=stream)
+    assert CHAT.peek(PATH, body, with_identity=with_tool_calls) == Peek(model=ModelName("m"), stream=stream)
 
 
 def test_tool_call_ids_are_read_only_when_asked_for() -> None:
     ids = (ToolCallId("call_1"), ToolCallId("call_2"), ToolCallId("call_3"))
 
-    assert peek(CONVERSATION, with_tool_calls=True).tool_calls == ids
-    assert peek(CONVERSATION, with_tool_calls=False).tool_calls == ()
+    assert CHAT.peek(PATH, CONVERSATION, with_identity=True).tool_calls == ids
+    assert CHAT.peek(PATH, CONVERSATION, with_identity=False).tool_calls == ()
 
 
 @pytest.mark.parametrize(
@@ -42,9 +47,9 @@ def test_odd_messages_are_the_engines_to_judge(messages: bytes) -> None:
     body = b'{"model": "m", "messages": ' + messages + b"}"
     if messages.startswith(b"[["):
         with pytest.raises(BadRequestError, match="nested too deeply"):
-            peek(body, with_tool_calls=True)
+            CHAT.peek(PATH, body, with_identity=True)
     else:
-        assert peek(body, with_tool_calls=True) == Peek(model=ModelName("m"), stream=False)
+        assert CHAT.peek(PATH, body, with_identity=True) == Peek(model=ModelName("m"), stream=False)
 
 
 @pytest.mark.parametrize("with_tool_calls", [False, True])
@@ -71,7 +76,7 @@ def test_odd_messages_are_the_engines_to_judge(messages: bytes) -> None:
 )
 def test_what_cannot_be_routed_is_refused_with_a_reason(body: bytes, message: str, with_tool_calls: bool) -> None:
     with pytest.raises(BadRequestError, match=message):
-        peek(body, with_tool_calls=with_tool_calls)
+        CHAT.peek(PATH, body, with_identity=with_tool_calls)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +87,13 @@ def test_what_cannot_be_routed_is_refused_with_a_reason(body: bytes, message: st
     ],
 )
 def test_a_nested_or_quoted_model_is_no_repeat(body: bytes) -> None:
-    assert peek(body, with_tool_calls=False).model == "m"
+    assert CHAT.peek(PATH, body, with_identity=False).model == "m"
 
 
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]",:model0strea ', max_size=40).map(str.encode))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     with contextlib.suppress(BadRequestError):
-        assert peek(body, with_tool_calls=True).model
+        assert CHAT.peek(PATH, body, with_identity=True).model
 
 
 @pytest.mark.parametrize("with_tool_calls", [False, True])
@@ -104,7 +109,7 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     ],
 )
 def test_odd_but_sound_bodies_pass(body: bytes, with_tool_calls: bool) -> None:
-    assert peek(body, with_tool_calls=with_tool_calls).model == "m"
+    assert CHAT.peek(PATH, body, with_identity=with_tool_calls).model == "m"
 
 
 @pytest.mark.parametrize(
@@ -126,17 +131,17 @@ def test_odd_but_sound_bodies_pass(body: bytes, with_tool_calls: bool) -> None:
 )
 def test_a_repeated_top_level_key_is_refused_by_name(body: bytes, named: str) -> None:
     with pytest.raises(BadRequestError, match=f'"{named}" more than once'):
-        peek(body, with_tool_calls=False)
+        CHAT.peek(PATH, body, with_identity=False)
 
 
 def test_what_cannot_be_written_as_utf8_is_no_model_and_no_tool_call() -> None:
     with pytest.raises(BadRequestError, match="surrogate"):
-        peek(rb'{"model":"\ud83d"}', with_tool_calls=False)
+        CHAT.peek(PATH, rb'{"model":"\ud83d"}', with_identity=False)
     body = rb'{"model":"m","messages":[{"tool_call_id":"\ud83d"},{"tool_call_id":"fine"}]}'
-    assert peek(body, with_tool_calls=True).tool_calls == ("fine",)
+    assert CHAT.peek(PATH, body, with_identity=True).tool_calls == ("fine",)
 
 
 def test_one_odd_message_does_not_hide_the_ids_of_the_others() -> None:
     messages = b'[{"tool_calls":[null,{"id":"a"},{"id":3}]},7,{"tool_call_id":9},{"tool_call_id":"b"}]'
     body = b'{"model":"m","messages":' + messages + b"}"
-    assert peek(body, with_tool_calls=True).tool_calls == ("a", "b")
+    assert CHAT.peek(PATH, body, with_identity=True).tool_calls == ("a", "b")

@@ -3,8 +3,10 @@
 The body goes to the engine byte for byte; nothing is parsed beyond the peek.
 """
 
+from luftpause.core.dialects.dialect import Peek
 from luftpause.core.dialects.failures import Failure, FailureCode
-from luftpause.core.dialects.openai_chat import BadRequestError, Peek, peek
+from luftpause.core.dialects.openai_chat import OpenAiChat
+from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, TurnOffer
@@ -18,6 +20,7 @@ from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.turn_course import ClientCall, Surroundings, TurnCourse
 
 PATH = b"/v1/chat/completions"
+_CHAT = OpenAiChat()
 
 
 async def serve_chat(
@@ -47,7 +50,7 @@ async def _take_in(
     standing = standing_of(headers)
     check_media_type(headers)
     body = await read_body(headers, call.line, settings)
-    found = peek(body, with_tool_calls=standing.run is None)
+    found = _CHAT.peek("", body, with_identity=standing.run is None)
     return TurnCourse(
         around,
         call,

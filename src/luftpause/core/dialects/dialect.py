@@ -1,0 +1,100 @@
+"""A wire format as the LLM door sees it: how a request is read, how failures are written, how an answer is looked at.
+
+A dialect other than Chat Completions also knows how to say the same in Chat Completions, for engines that do not speak
+it. All of it is sans-IO: bytes in, bytes out.
+"""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from luftpause.core.dialects.failures import Failure
+from luftpause.core.dialects.observe import Observer
+from luftpause.core.model.ids import ModelName, ToolCallId
+
+
+class Peek(Struct, frozen=True, kw_only=True):
+    """What a request says about where it should go.
+
+    Attributes:
+        stream: whether the client wants the answer piece by piece.
+        tool_calls: ids that the conversation echoes, in order of appearance, without repeats; empty unless asked for.
+        cache_key: the request's `prompt_cache_key`; empty unless asked for, or where there is none.
+    """
+
+    model: ModelName
+    stream: bool
+    tool_calls: tuple[ToolCallId, ...] = ()
+    cache_key: str = ""
+
+
+class Dialect(Protocol):
+    """A wire format. Has no state."""
+
+    @property
+    def name(self) -> str:
+        """What replicas that speak it by themselves say they speak: `chat`, `messages`, `responses`, `gemini`."""
+        ...
+
+    @property
+    def ping(self) -> bytes:
+        """What keeps a streaming client waiting before the engine has said anything: a whole event or comment."""
+        ...
+
+    def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
+        """Read what routing needs.
+
+        Args:
+            path: the request's path, without its query.
+            body: the request body as it came.
+            with_identity: also read what tells which run it belongs to.
+
+        Raises:
+            BadRequestError: it cannot be routed: not a JSON object, a repeated key, no model, a wrong type.
+        """
+        ...
+
+    def error(self, failure: Failure) -> bytes:
+        """Return the body of an answer that tells of a failure."""
+        ...
+
+    def error_event(self, failure: Failure) -> bytes:
+        """Return what tells a streaming client of a failure after its stream has begun."""
+        ...
+
+    def observer(self, *, stream: bool) -> Observer:
+        """Return what looks at an answer that is in this dialect."""
+        ...
+
+
+class TranslatedDialect(Dialect, Protocol):
+    """A dialect that can be said in Chat Completions."""
+
+    def translate(self, path: str, body: bytes) -> "Translation":
+        """Say a request in Chat Completions. What an engine need not know for its answer may be left out.
+
+        Raises:
+            BadRequestError: it asks for something that cannot be said there; the message names it.
+        """
+        ...
+
+
+class Translation(Protocol):
+    """One translated turn: its request, and the way back for its answer. Create one for each time it is sent."""
+
+    @property
+    def request(self) -> bytes:
+        """The body of a Chat Completions request, streamed if the client wants a stream."""
+        ...
+
+    def feed(self, data: bytes) -> bytes:
+        """Take the next piece of the engine's answer, cut anywhere, and return what the client is to get for it."""
+        ...
+
+    def end(self) -> bytes:
+        """Return what is to follow the last piece. The whole answer, where the client wants no stream."""
+        ...
+
+    def error(self, status: int, body: bytes) -> bytes:
+        """Return the body of an engine's refusal in the shape of this dialect."""
+        ...

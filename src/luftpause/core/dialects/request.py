@@ -1,0 +1,203 @@
+"""Reading the top level of a JSON request: what every dialect's peek begins with.
+
+The body itself passes through byte for byte, so unknown fields, odd values and the order of keys stay untouched.
+A repeated top-level key is refused, however it is written, since two readers could disagree about what it says.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NoReturn, cast
+
+import msgspec
+from msgspec import Raw
+
+from luftpause.core.model.ids import ModelName
+
+MODEL_CHARS_MAX: Final = 512
+CACHE_KEY_CHARS_MAX: Final = 256
+LONG_VALUE_BYTES: Final = 64
+"""Longer values are cut out before keys are compared, so that comparing costs the same for long conversations."""
+
+
+class BadRequestError(Exception):
+    """The body is no request that could be routed. The message is for the client."""
+
+
+def read_members(body: bytes, wanted: Iterable[str], raw: str) -> Mapping[str, object]:
+    """Return members of the top-level object, those that are there.
+
+    Args:
+        body: the request body as it came.
+        wanted: the members to decode.
+        raw: the member to leave as it was written, as a `Raw`; from an odd body it is decoded, objects as `Pairs`.
+
+    Raises:
+        BadRequestError: not a JSON object, or a repeated key.
+    """
+    try:
+        return _members(body, wanted, raw)
+    except RecursionError as error:
+        raise BadRequestError("the request body is nested too deeply") from error
+
+
+def model_in(members: Mapping[str, object]) -> ModelName:
+    """Return the model that a request names.
+
+    Raises:
+        BadRequestError: none, or none that could be a name.
+    """
+    model = members.get("model")
+    if "model" not in members:
+        raise BadRequestError("the request names no model: `model` is missing")
+    if not isinstance(model, str):
+        raise BadRequestError(f"the request body does not fit: expected `str`, got `{_kind(model)}` - at `$.model`")
+    if not model:
+        raise BadRequestError("the request names no model: `model` is empty")
+    if len(model) > MODEL_CHARS_MAX:
+        raise BadRequestError(f"`model` is longer than {MODEL_CHARS_MAX} characters")
+    if not is_text(model):
+        raise BadRequestError("`model` holds half of a surrogate pair")
+    return ModelName(model)
+
+
+def stream_in(members: Mapping[str, object]) -> bool:
+    """Return whether the answer is to be streamed.
+
+    Raises:
+        BadRequestError: `stream` is neither true nor false.
+    """
+    stream = members.get("stream")
+    if not isinstance(stream, bool | None):
+        raise BadRequestError(f"the request body does not fit: expected `bool`, got `{_kind(stream)}` - at `$.stream`")
+    return stream is True
+
+
+def cache_key_in(members: Mapping[str, object]) -> str:
+    """Return the request's `prompt_cache_key`, empty where it has none that could be compared."""
+    key = members.get("prompt_cache_key")
+    return key if isinstance(key, str) and len(key) <= CACHE_KEY_CHARS_MAX and is_text(key) else ""
+
+
+def _members(body: bytes, wanted: Iterable[str], raw: str) -> Mapping[str, object]:
+    try:
+        raws = _DECODE_MEMBERS(body)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(f"the request body does not fit: {str(error).replace('Expected', 'expected')}") from error
+    except msgspec.DecodeError as error:
+        return _odd_members(body, str(error))
+    _refuse_repeats(body, raws)
+    members: dict[str, object] = {}
+    if raw in raws:
+        members[raw] = raws[raw]
+    try:
+        for key in wanted:
+            if key in raws:
+                members[key] = msgspec.json.decode(raws[key])
+    except msgspec.DecodeError as error:
+        raise BadRequestError(f"the request body is not valid JSON: {error}") from error
+    return members
+
+
+_DECODE_MEMBERS: Final = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+def _odd_members(body: bytes, why: str) -> Mapping[str, object]:
+    """Read with the standard library what msgspec does not take: half of an escaped surrogate pair is legal JSON."""
+    try:
+        top = parsed(body.decode("utf-8", "surrogateescape"))
+    except ValueError as error:
+        raise BadRequestError(f"the request body is not valid JSON: {why}") from error
+    if not isinstance(top, Pairs):
+        raise BadRequestError(f"the request body does not fit: expected `object`, got `{_kind(top)}`")
+    return top.members()
+
+
+class Pairs(list[tuple[str, object]]):
+    """A JSON object as it was written."""
+
+    def members(self) -> dict[str, object]:
+        """Return its members.
+
+        Raises:
+            BadRequestError: a key stands there more than once.
+        """
+        members = dict(self)
+        if len(members) < len(self):
+            keys = [key for key, _ in self]
+            repeated = next(key for key in keys if keys.count(key) > 1)
+            raise BadRequestError(f"the request names {json.dumps(repeated)[:100]} more than once")
+        return members
+
+
+def _refuse_repeats(body: bytes, values: Mapping[str, Raw]) -> None:
+    """Compare the keys of the top-level object, in a copy of the body without its long values.
+
+    Each member has one colon, so where there are as many colons as different keys, no key is repeated; only where there
+    are more (in texts, in nested objects, or for a repeated key) is the copy parsed.
+    """
+    parts: list[bytes] = []
+    at = 0
+    for value in values.values():
+        text = bytes(value)
+        if len(text) > LONG_VALUE_BYTES:
+            found = body.find(text[:LONG_VALUE_BYTES], at)
+            if found >= 0 and body.startswith(text, found):
+                parts += (body[at:found], b"0")
+                at = found + len(text)
+    parts.append(body[at:])
+    skeleton = b"".join(parts)
+    if skeleton.count(b":") != len(values):
+        pairs = parsed(skeleton.decode("utf-8", "surrogateescape"))
+        if isinstance(pairs, Pairs):
+            pairs.members()
+
+
+def parsed(text: str) -> object:
+    """Parse with the standard library, objects as they were written, every whole number as 0.
+
+    Raises:
+        ValueError: not JSON.
+    """
+    return json.loads(text, object_pairs_hook=Pairs, parse_constant=_refuse_constant, parse_int=_zero)
+
+
+def _zero(_digits: str) -> int:
+    """Stand in for a number: which one it is does not matter here, and thousands of digits are slow to read."""
+    return 0
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def is_text(value: str) -> bool:
+    """Whether it can be written as UTF-8: half of a surrogate pair cannot."""
+    return value.isascii() or not _SURROGATE.search(value)
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def _kind(value: object) -> str:
+    return _JSON_NAMES.get(type(value), "object")
+
+
+_JSON_NAMES: Final[dict[type, str]] = {
+    str: "str",
+    int: "int",
+    float: "float",
+    bool: "bool",
+    list: "array",
+    type(None): "null",
+}
+
+
+def as_object(value: object) -> Mapping[str, object]:
+    """Return the members of an object that `parsed` made; none of anything else."""
+    return dict(value) if isinstance(value, Pairs) else {}
+
+
+def as_array(value: object) -> Sequence[object]:
+    """Return the elements of an array that `parsed` made; none of anything else."""
+    return cast("list[object]", value) if isinstance(value, list) and not isinstance(value, Pairs) else ()

@@ -1,0 +1,26 @@
+import pytest
+from msgspec import Raw
+
+from luftpause.core.dialects.request import BadRequestError, cache_key_in, model_in, read_members, stream_in
+
+BODY = b'{"model": "m", "input": [1, {"a": "b"}], "stream": true, "prompt_cache_key": "k", "other": 1}'
+
+
+def test_only_what_is_wanted_is_decoded() -> None:
+    members = read_members(BODY, ("model", "stream"), "input")
+
+    assert members == {"input": Raw(b'[1, {"a": "b"}]'), "model": "m", "stream": True}
+    assert (model_in(members), stream_in(members)) == ("m", True)
+
+
+@pytest.mark.parametrize("body", [b'{"input": 1, "input": 2}', b'{"model": "m", "x": "\\ud800", "model": "n"}'])
+def test_a_repeated_key_is_refused(body: bytes) -> None:
+    with pytest.raises(BadRequestError, match="more than once"):
+        read_members(body, ("model",), "input")
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"), [("k", "k"), (None, ""), (7, ""), ("x" * 257, ""), ("\ud800", ""), (["k"], "")]
+)
+def test_a_cache_key_is_a_text_of_bounded_length(key: object, expected: str) -> None:
+    assert cache_key_in({"prompt_cache_key": key}) == expected
