@@ -29,6 +29,7 @@ def replica_specs(config: Config) -> tuple[ReplicaSpec, ...]:
             engine=EngineKind(replica.engine),
             health=replica.health,
             load_from=tuple(url.rstrip("/") for url in replica.load_from),
+            dialects=tuple(sorted(set(replica.dialects) - {"chat"})) if replica.dialects else None,
         )
         for replica in config.replicas
     )
@@ -54,6 +55,8 @@ def dataplane_settings(config: Config) -> DataplaneSettings:
     return DataplaneSettings(
         max_body_bytes=size_bytes(config.dataplane.max_body),
         body_timeout_s=seconds(config.dataplane.body_timeout),
+        keepalive_after_s=seconds(config.dataplane.keepalive_after),
+        keepalive_s=seconds(config.dataplane.keepalive),
         renew_period_s=min(RENEW_S_MAX, seconds(config.scheduler.turn_timeout) / RENEWALS_PER_TIMEOUT),
     )
 

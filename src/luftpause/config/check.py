@@ -164,6 +164,8 @@ def _environment(path: KeyPath, env: Mapping[str, str]) -> Iterator[Finding]:
 def _quantities(config: Config) -> Iterator[Finding]:
     durations: list[tuple[KeyPath, str, bool]] = [
         (("dataplane", "body_timeout"), config.dataplane.body_timeout, False),
+        (("dataplane", "keepalive_after"), config.dataplane.keepalive_after, False),
+        (("dataplane", "keepalive"), config.dataplane.keepalive, True),
         (("dataplane", "connect_timeout"), config.dataplane.connect_timeout, False),
         (("scheduler", "probe_period"), config.scheduler.probe_period, False),
         (("scheduler", "turn_timeout"), config.scheduler.turn_timeout, False),

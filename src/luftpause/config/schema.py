@@ -77,6 +77,7 @@ class Replica(Section, frozen=True):
         api_key_env: environment variable with the endpoint's key; empty means none is sent.
         health: path whose 200 means healthy.
         load_from: when the URL is a router, base URLs of the engines behind it; their loads are summed.
+        dialects: wire formats that it speaks; empty: it is asked. What it does not speak is translated to `chat`.
     """
 
     name: Name
@@ -87,6 +88,7 @@ class Replica(Section, frozen=True):
     api_key_env: str = ""
     health: str = "/health"
     load_from: list[str] = []
+    dialects: list[Literal["chat", "messages", "responses"]] = []
 
 
 class LauncherModel(Section, frozen=True):
@@ -165,6 +167,8 @@ class Dataplane(Section, frozen=True):
         port: port it listens on; 0 picks a free one and prints it.
         max_body: a larger request body is refused.
         body_timeout: a request body that takes longer to arrive is refused.
+        keepalive_after: a streaming client that waits this long gets its 200 and a first sign of life.
+        keepalive: time between two signs of life until the engine's first byte; "0s" sends none.
         connect_timeout: an engine that cannot be reached within this is unreachable.
         allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
         allowed_origins: web origins that may call it besides its own; it sends no CORS headers.
@@ -174,6 +178,8 @@ class Dataplane(Section, frozen=True):
     port: Port = 8080
     max_body: Size = "32MiB"
     body_timeout: Duration = "1m"
+    keepalive_after: Duration = "20s"
+    keepalive: Duration = "10s"
     connect_timeout: Duration = "2s"
     allowed_hosts: list[AllowedHost] = []
     allowed_origins: list[Origin] = []

@@ -11,7 +11,7 @@ from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.http_server import HttpServer
 from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.refusals import Refusal, RefusalReason
-from luftpause.core.model.replicas import Endpoint, Placement, ReplicaSpec
+from luftpause.core.model.replicas import Endpoint, EngineKind, Placement, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFinished, TurnReport, TurnsRenewed
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
@@ -31,6 +31,8 @@ class PlayedScheduler:
 
     def __init__(self) -> None:
         self.endpoint = Endpoint(url="http://127.0.0.1:1")
+        self.engine_kind = EngineKind.AUTO
+        self.dialects: tuple[str, ...] = ()
         self.hold = False
         self.away: asyncio.Event | None = None
         self.breaks_with: Exception | None = None
@@ -42,7 +44,15 @@ class PlayedScheduler:
 
     def place(self, at: int = -1) -> None:
         """Place a held turn."""
-        self.tickets[at].placement.set_result(Placement(replica=ReplicaId("a"), endpoint=self.endpoint, why="room"))
+        self.tickets[at].placement.set_result(
+            Placement(
+                replica=ReplicaId("a"),
+                endpoint=self.endpoint,
+                why="room",
+                engine=self.engine_kind,
+                dialects=self.dialects,
+            )
+        )
 
     async def admit(self, offer: TurnOffer) -> Ticket:
         self.offers.append(offer)

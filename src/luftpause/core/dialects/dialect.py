@@ -79,13 +79,8 @@ class TranslatedDialect(Dialect, Protocol):
         ...
 
 
-class Translation(Protocol):
-    """One translated turn: its request, and the way back for its answer. Create one for each time it is sent."""
-
-    @property
-    def request(self) -> bytes:
-        """The body of a Chat Completions request, streamed if the client wants a stream."""
-        ...
+class WayBack(Protocol):
+    """How the answer to a request that was changed on its way becomes the answer that its client asked for."""
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece of the engine's answer, cut anywhere, and return what the client is to get for it."""
@@ -97,4 +92,13 @@ class Translation(Protocol):
 
     def error(self, status: int, body: bytes) -> bytes:
         """Return the body of an engine's refusal in the shape of this dialect."""
+        ...
+
+
+class Translation(WayBack, Protocol):
+    """One translated turn: its request, and the way back for its answer. Create one for each time it is sent."""
+
+    @property
+    def request(self) -> bytes:
+        """The body of a Chat Completions request, streamed if the client wants a stream."""
         ...

@@ -27,8 +27,8 @@ from luftpause.core.model.ids import ToolCallId
 class OpenAiChat:
     """A `Dialect`."""
 
-    name: Final = "chat"
-    ping: Final = b": waiting\n\n"
+    name = "chat"
+    ping = b": waiting\n\n"
 
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`. Echoed tool-call ids cost about as much again as the rest."""

@@ -42,6 +42,7 @@ class ReplicaSpec:
     Attributes:
         health: path whose 200 means healthy.
         load_from: base URLs of the engines behind it when it is a router; their loads are summed.
+        dialects: the wire formats, by name, that it speaks beside Chat Completions; None: it is asked.
     """
 
     replica: ReplicaId
@@ -51,6 +52,7 @@ class ReplicaSpec:
     engine: EngineKind = EngineKind.AUTO
     health: str = "/health"
     load_from: tuple[str, ...] = ()
+    dialects: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +65,15 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where an admitted turn runs, and why there, in words a person can read."""
+    """Where an admitted turn runs, and why there, in words a person can read.
+
+    Attributes:
+        engine: which engine answers there; AUTO while nobody knows.
+        dialects: the wire formats, by name, that it speaks beside Chat Completions.
+    """
 
     replica: ReplicaId
     endpoint: Endpoint
     why: str
+    engine: EngineKind = EngineKind.AUTO
+    dialects: tuple[str, ...] = ()

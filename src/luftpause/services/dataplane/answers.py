@@ -2,24 +2,37 @@
 
 from typing import Final
 
-from luftpause.core.dialects.failures import Failure, openai_error
+from luftpause.core.dialects.dialect import Dialect
+from luftpause.core.dialects.failures import Failure
+from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.model.ids import RunId
 from luftpause.ports.asgi import Send
 from luftpause.ports.engines import Header
 from luftpause.services.dataplane.headers import RUN_HEADER
 
 JSON: Final = b"application/json"
+_CHAT: Final = OpenAiChat()
 
 
-async def send_body(send: Send, run: RunId, body: bytes, *, status: int = 200, content_type: bytes = JSON) -> None:
-    """Send a whole answer."""
-    await _send(send, status, body, [(b"content-type", content_type), (RUN_HEADER, run.encode("ascii"))])
+async def send_body(
+    send: Send,
+    run: RunId,
+    body: bytes,
+    *,
+    status: int = 200,
+    content_type: bytes = JSON,
+    more: tuple[Header, ...] = (),
+) -> None:
+    """Send a whole answer. `more`: further headers."""
+    await _send(send, status, body, [(b"content-type", content_type), (RUN_HEADER, run.encode("ascii")), *more])
 
 
-async def send_failure(send: Send, run: RunId, failure: Failure, *, more: tuple[Header, ...] = ()) -> None:
-    """Send a failure in the shape of Chat Completions. `more`: further headers."""
+async def send_failure(
+    send: Send, run: RunId, failure: Failure, *, dialect: Dialect = _CHAT, more: tuple[Header, ...] = ()
+) -> None:
+    """Send a failure in the shape of a dialect. `more`: further headers."""
     headers = [(b"content-type", JSON), (RUN_HEADER, run.encode("ascii")), *more]
-    await _send(send, failure.status, openai_error(failure), headers)
+    await _send(send, failure.status, dialect.error(failure), headers)
 
 
 async def send_nothing(send: Send, run: RunId) -> None:

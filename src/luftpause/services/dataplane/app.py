@@ -12,20 +12,24 @@ from typing import Final
 
 import msgspec
 
+from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure, FailureCode
+from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PeerId, RunId
 from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send
 from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
-from luftpause.services.dataplane.chat import serve_chat
 from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, run_to_echo
 from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.turn_course import ClientCall, Surroundings
+from luftpause.services.dataplane.turn_request import Target, serve_turn
 
 CHAT: Final = "/v1/chat/completions"
+_TURNS: Final[dict[str, Dialect]] = {CHAT: OpenAiChat()}
+"""The dialects by the path that their requests are posted to."""
 RUNS: Final = "/v1/runs/"
 _HEALTHY: Final = b'{"status":"ok"}'
 _HELLO: Final = b'{"service":"luftpause dataplane"}'
@@ -61,7 +65,9 @@ class Dataplane:
         self._settings = settings
         self._turns = OpenTurns(link, peer=peer or PeerId(f"dp_{secrets.token_urlsafe(9)}"))
         self._metrics = DataplaneMetrics(lambda: len(self._turns))
-        self._around = Surroundings(link=link, engines=engines, turns=self._turns, metrics=self._metrics)
+        self._around = Surroundings(
+            link=link, engines=engines, turns=self._turns, metrics=self._metrics, settings=settings
+        )
         self._renewal: asyncio.Task[None] | None = None
         self._answers: dict[str, Answer] = {
             "/": self._hello,
@@ -98,9 +104,11 @@ class Dataplane:
             raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
         headers = dict(scope["headers"])
         try:
-            if scope["path"] == CHAT and scope["method"] == "POST":
+            dialect = _TURNS.get(scope["path"])
+            if dialect is not None and scope["method"] == "POST":
                 call = ClientCall(line=_line(scope), headers=scope["headers"], send=send)
-                await serve_chat(self._around, self._settings, call, headers)
+                target = Target(dialect=dialect, path=scope["path"], query=scope["query_string"])
+                await serve_turn(self._around, target, call, headers)
             else:
                 await self._route(scope, headers, send)
         except Exception:
@@ -125,8 +133,8 @@ class Dataplane:
         elif path.startswith(RUNS) and method == "DELETE":
             await self._end_run(send, run, path.removeprefix(RUNS))
         else:
-            allowed = b"GET, HEAD" if answer is not None else b"POST" if path == CHAT else b"DELETE"
-            known = answer is not None or path == CHAT or path.startswith(RUNS)
+            allowed = b"GET, HEAD" if answer is not None else b"POST" if path in _TURNS else b"DELETE"
+            known = answer is not None or path in _TURNS or path.startswith(RUNS)
             await _refuse_route(send, run, path, method, allowed if known else b"")
 
     async def _hello(self, send: Send, run: RunId) -> None:

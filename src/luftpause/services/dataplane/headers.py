@@ -125,6 +125,15 @@ def for_client(headers: Iterable[Header], run: RunId) -> list[Header]:
     return kept
 
 
+def reframed(headers: Iterable[Header]) -> tuple[Header, ...]:
+    """Return the engine's headers that go on with a body of ours in place of its own."""
+    return tuple(
+        header
+        for header in headers
+        if header[0] not in _NOT_DOWNSTREAM and header[0] not in (b"content-length", b"content-type")
+    )
+
+
 def _without_named(headers: Iterable[Header], connection: bytes) -> list[Header]:
     """Return the headers less those that a connection header names, and less it."""
     named = {name.strip().lower() for name in connection.split(b",")} - {b"content-length", b"content-type"}

@@ -11,6 +11,8 @@ class DataplaneSettings:
         max_body_bytes: longest request body.
         body_timeout_s: how long a client may take to send its body, seconds.
         renew_period_s: how often open turns are renewed, seconds; far below the scheduler's turn timeout.
+        keepalive_after_s: a streaming client without an answer gets its 200 and a first sign of life then, seconds.
+        keepalive_s: from one sign of life to the next until the engine's first byte, seconds; 0 sends none.
         link_timeout_s: how long a question that is not a turn (models, end of a run) waits for the scheduler, seconds.
     """
 
@@ -18,3 +20,5 @@ class DataplaneSettings:
     body_timeout_s: float = 60.0
     renew_period_s: float = 60.0
     link_timeout_s: float = 5.0
+    keepalive_after_s: float = 20.0
+    keepalive_s: float = 10.0

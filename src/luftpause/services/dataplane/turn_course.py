@@ -6,6 +6,7 @@ of its run may follow at once.
 """
 
 import asyncio
+import dataclasses
 import logging
 import time
 from collections.abc import Sequence
@@ -14,29 +15,39 @@ from typing import Final
 
 import msgspec
 
+from luftpause.core.dialects.dialect import WayBack
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
-from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
-from luftpause.core.model.ids import ReplicaId, RunId, TurnId
+from luftpause.core.dialects.observe import Observer
+from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.model.ids import ReplicaId, RunId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
-from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnFinished, TurnStarted
+from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnStarted
 from luftpause.ports.asgi import Line, Send
 from luftpause.ports.engines import (
     EngineBrokeError,
-    EngineRequest,
     Engines,
     EngineUnreachableError,
     Exchange,
     Header,
 )
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink, TurnRefusedError
-from luftpause.services.dataplane.answers import send_failure
-from luftpause.services.dataplane.headers import for_client, fresh_run
+from luftpause.services.dataplane.answers import send_body, send_failure
+from luftpause.services.dataplane.endings import BUSY, ending_of, retry_after_s
+from luftpause.services.dataplane.forwarding import Asked, forward, is_event_stream, observer_of
+from luftpause.services.dataplane.headers import for_client, fresh_run, reframed
+from luftpause.services.dataplane.keepalive import Keepalive
 from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
+from luftpause.services.dataplane.settings import DataplaneSettings
 
-_BUSY: Final = (429, 503)
-_DIGITS_MAX: Final = 10
+WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Longest answer that is kept to be said in other words; nothing honest is longer."""
+REFUSAL_BYTES_MAX: Final = 64 * 1024
+"""So much of an engine's refusal is read to be said in other words."""
+BUSY_PAUSE_S: Final = 1.0
+"""A busy engine that names no time is asked again after this, as the seed does."""
+BUSY_PAUSE_S_MAX: Final = 300.0
 
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
@@ -49,6 +60,7 @@ class Surroundings:
     engines: Engines
     turns: OpenTurns
     metrics: DataplaneMetrics
+    settings: DataplaneSettings
 
 
 class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,54 +76,72 @@ class TurnCourse:
 
     __slots__ = (
         "_around",
+        "_asked",
         "_call",
         "_client_left",
+        "_committed",
         "_counts",
+        "_dialect",
         "_exchange",
+        "_head_sent",
+        "_keepalive",
         "_offer",
         "_over",
-        "_request",
         "_run",
         "_since",
+        "_spoke",
+        "_wants_stream",
     )
 
     def __init__(
-        self, around: Surroundings, call: ClientCall, *, run: RunId | None, offer: TurnOffer, request: EngineRequest
+        self, around: Surroundings, call: ClientCall, *, run: RunId | None, offer: TurnOffer, asked: Asked
     ) -> None:
         self._around = around
         self._call = call
         self._run = run
         self._offer = offer
         self._counts = around.metrics.of(offer.service_class)
-        self._request: EngineRequest | None = request
+        self._asked: Asked | None = asked
+        self._dialect = asked.dialect
+        self._wants_stream = asked.stream
         self._exchange: Exchange | None = None
+        self._keepalive: Keepalive | None = None
         self._client_left = False
+        self._head_sent = False
+        self._committed = False
+        self._spoke = False
         self._over = False
         self._since = time.monotonic()
 
     async def take(self) -> None:
         """Take the turn to its end."""
-        turn = self._offer.turn
         line = self._call.line
         line.on_leave(self._leave)
-        ending: TurnFailed | TurnAbandoned = TurnFailed(turn=turn, cause="the dataplane failed")
+        ending: type[TurnAbandoned] | str = "the dataplane failed"
         try:
-            placement = await self._place()
-            if placement is not None:
-                await self._forward(placement)
+            self._begin_keepalive()
+            while (placement := await self._place()) is not None:
+                pause_s = await self._forward(placement)
+                if pause_s is None:
+                    break
+                await asyncio.sleep(pause_s)
+                self._offer_again()
         except asyncio.CancelledError:
             if not self._client_left:
-                ending = TurnFailed(turn=turn, cause="the dataplane shut down")
+                ending = "the dataplane shut down"
                 raise
-            ending = TurnAbandoned(turn=turn)
+            ending = TurnAbandoned
             self._count(GONE)
             _running().uncancel()
         finally:
             self._over = True
             line.on_leave(None)
+            self._stop_keepalive()
             if self._exchange is not None:
                 self._exchange.close()
-            self._around.turns.end(turn, ending)
+            turn = self._offer.turn
+            report = TurnFailed(turn=turn, cause=ending) if isinstance(ending, str) else ending(turn=turn)
+            self._around.turns.end(turn, report)
 
     def _leave(self, task: asyncio.Task[None]) -> None:
         """Cancel the turn: its client left."""
@@ -141,53 +171,148 @@ class TurnCourse:
         self._counts.held.add(held_s)
         return placement
 
-    async def _forward(self, placement: Placement) -> None:
-        turn = self._offer.turn
-        turns = self._around.turns
+    async def _forward(self, placement: Placement) -> float | None:
+        """Send the turn to its engine and the answer to the client.
+
+        Return None when the turn is over; the seconds after which to offer it again when its engine is busy and the
+        client was told 200 already.
+        """
+        turn, turns, asked = self._offer.turn, self._around.turns, self._asked
+        assert asked is not None, "a turn that was answered is not forwarded again"
         turns.tell(TurnStarted(turn=turn))
-        assert self._request is not None, "a turn is forwarded once"
         try:
-            exchange = self._exchange = await self._around.engines.send(placement.endpoint, self._request)
+            forwarded = forward(asked, placement)
+            exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
+        except BadRequestError as error:
+            turns.end(turn, TurnFailed(turn=turn, cause=str(error)))
+            await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=str(error)))
+            return None
         except (EngineUnreachableError, EngineBrokeError) as error:
             cause = self._engine_failed(placement.replica, error)
             await self._fail(Failure(code=FailureCode.ENGINE_FAILED, message=cause))
-            return
-        self._request = None  # a long stream need not hold a long prompt
-        self._count(str(exchange.status))
-        send = self._call.send
-        headers = for_client(exchange.headers, self._run or fresh_run())
-        await send({"type": "http.response.start", "status": exchange.status, "headers": headers})
-        observer = _observer(exchange)
+            return None
+        if self._head_sent and exchange.status in BUSY:
+            return self._step_back(placement, exchange)
+        observer, back = observer_of(asked, forwarded, exchange), forwarded.back
+        self._asked = None
+        del asked, forwarded  # a long stream need not hold a long prompt
         try:
-            last = await self._stream(exchange, observer, placement)
+            await self._answer(exchange, observer, placement, back)
         except EngineBrokeError as error:
-            self._engine_failed(placement.replica, error)
-            self._call.line.cut()
-            return
-        if observer is None or not observer.done:
-            turns.end(turn, _ending(turn, placement, exchange, observer))
-        self._over = True
-        await send({"type": "http.response.body", "body": last, "more_body": False})
+            await self._broke_off(placement.replica, error)
+        return None
 
-    async def _stream(self, exchange: Exchange, observer: Observer | None, placement: Placement) -> bytes:
+    async def _answer(
+        self, exchange: Exchange, observer: Observer | None, placement: Placement, back: WayBack | None
+    ) -> None:
+        stream = is_event_stream(exchange.headers)
+        if observer is None and (self._head_sent or back is not None):
+            await self._refuse_in_other_words(exchange, placement, back)
+            return
+        if back is not None and not (self._head_sent or (stream and self._wants_stream)):
+            await self._answer_whole(exchange, observer, placement, back)
+            return
+        if not (stream and self._wants_stream):
+            self._stop_keepalive()
+        self._count(str(exchange.status))
+        await self._send_head(exchange.status, _head(exchange, back, self._run))
+        last = await self._stream(exchange, observer, placement, back)
+        self._end(exchange, observer, placement)
+        self._over = True
+        await self._call.send({"type": "http.response.body", "body": last, "more_body": False})
+
+    async def _stream(
+        self, exchange: Exchange, observer: Observer | None, placement: Placement, back: WayBack | None
+    ) -> bytes:
         """Send every piece on as it comes, and look at it in passing. Return what is to be sent with the end."""
         send = self._call.send
         while data := await exchange.read():
             if observer is not None:
-                if not observer.first_token_seen and exchange.status == 200:
-                    self._first_byte()
-                done = observer.done
-                observer.feed(data)
-                if observer.done and not done:
-                    turn = self._offer.turn
-                    self._around.turns.end(turn, _ending(turn, placement, exchange, observer))
+                self._watch(exchange, observer, placement, data)
+            if back is not None:
+                data = back.feed(data)
             if exchange.over:
                 break
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-        return data
+            if data:
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+        return data if back is None else data + back.end()
+
+    def _watch(self, exchange: Exchange, observer: Observer, placement: Placement, data: bytes) -> None:
+        """Look at a piece of an answer."""
+        if not observer.first_token_seen:
+            self._stop_keepalive()
+            if exchange.status == 200:
+                self._first_byte()
+        done = observer.done
+        observer.feed(data)
+        if observer.done and not done:
+            self._end(exchange, observer, placement)
+
+    async def _answer_whole(
+        self, exchange: Exchange, observer: Observer | None, placement: Placement, back: WayBack
+    ) -> None:
+        """Collect an answer and send it in other words."""
+        size = 0
+        while data := await exchange.read():
+            size += len(data)
+            if size > WHOLE_ANSWER_BYTES_MAX:
+                raise EngineBrokeError(f"its answer exceeds {WHOLE_ANSWER_BYTES_MAX:,} bytes")
+            if observer is not None:
+                self._watch(exchange, observer, placement, data)
+            back.feed(data)
+        seen = None if observer is None else observer.observed()
+        if seen is not None and seen.error and not seen.finish:
+            raise EngineBrokeError(seen.error)
+        self._end(exchange, observer, placement)
+        self._over = True
+        self._count(str(exchange.status))
+        headers = reframed(exchange.headers)
+        await send_body(self._call.send, self._known_run, back.end(), status=exchange.status, more=headers)
+
+    async def _refuse_in_other_words(self, exchange: Exchange, placement: Placement, back: WayBack | None) -> None:
+        """Tell of an engine's refusal where its own words will not do."""
+        pieces: list[bytes] = []
+        while sum(map(len, pieces)) < REFUSAL_BYTES_MAX and (data := await exchange.read()):
+            pieces.append(data)
+        body = b"".join(pieces)[:REFUSAL_BYTES_MAX]
+        self._end(exchange, None, placement)
+        if self._head_sent or back is None:
+            said = body.decode("utf-8", "replace").strip()
+            message = f"engine {placement.replica}: status {exchange.status}: {said}"
+            await self._fail(Failure(code=FailureCode.ENGINE_FAILED, message=message))
+            return
+        self._over = True
+        self._stop_keepalive()
+        self._count(str(exchange.status))
+        said_so = back.error(exchange.status, body)
+        headers = reframed(exchange.headers)
+        await send_body(self._call.send, self._known_run, said_so, status=exchange.status, more=headers)
+
+    def _step_back(self, placement: Placement, exchange: Exchange) -> float:
+        """End a turn whose engine is busy, and return after how many seconds to offer it again."""
+        self._end(exchange, None, placement)
+        exchange.close()
+        self._exchange = None
+        asked_for = retry_after_s(exchange)
+        return BUSY_PAUSE_S if asked_for is None else min(asked_for, BUSY_PAUSE_S_MAX)
+
+    def _offer_again(self) -> None:
+        """Take a new turn in the place of the one that ended; its wait counts from the beginning."""
+        self._offer = dataclasses.replace(
+            self._offer,
+            turn=self._around.turns.open(),
+            keys=dataclasses.replace(self._offer.keys, run=self._run),
+            age_s=time.monotonic() - self._since,
+        )
+
+    def _end(self, exchange: Exchange, observer: Observer | None, placement: Placement) -> None:
+        """Report the end of the turn; only the first one counts."""
+        turn = self._offer.turn
+        self._around.turns.end(turn, ending_of(turn, placement, exchange, observer))
 
     def _first_byte(self) -> None:
         seconds = time.monotonic() - self._since
+        self._spoke = True
         self._counts.first_byte.add(seconds)
         self._around.turns.tell(FirstTokenSeen(turn=self._offer.turn))
 
@@ -199,6 +324,15 @@ class TurnCourse:
         self._around.turns.end(turn, TurnFailed(turn=turn, cause=cause))
         return cause
 
+    async def _broke_off(self, replica: ReplicaId, error: EngineBrokeError) -> None:
+        """Tell of an answer that was begun and is not whole: by cutting it, where some of it was sent."""
+        cause = self._engine_failed(replica, error)
+        if self._head_sent and (self._spoke or not self._committed):
+            self._stop_keepalive()
+            self._call.line.cut()
+        else:
+            await self._fail(Failure(code=FailureCode.ENGINE_FAILED, message=cause))
+
     async def _scheduler_failed(self, cause: str) -> None:
         turn = self._offer.turn
         _LOGGER.warning("turn_failed", extra={"turn": turn, "run": self._run, "cause": cause})
@@ -206,11 +340,51 @@ class TurnCourse:
         await self._fail(Failure(code=FailureCode.SCHEDULER_FAULT, message=cause))
 
     async def _fail(self, failure: Failure) -> None:
+        self._stop_keepalive()
         self._count(str(failure.status))
-        await send_failure(self._call.send, self._run or fresh_run(), failure)
+        if self._head_sent:
+            event = self._dialect.error_event(failure)
+            await self._call.send({"type": "http.response.body", "body": event, "more_body": False})
+        else:
+            await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
 
     def _count(self, status: str) -> None:
         self._counts.answered(status)
+
+    @property
+    def _known_run(self) -> RunId:
+        return self._run or fresh_run()
+
+    # What keeps a client waiting.
+
+    def _begin_keepalive(self) -> None:
+        settings = self._around.settings
+        if self._wants_stream and settings.keepalive_s:
+            self._keepalive = Keepalive(
+                self._show_life, after_s=settings.keepalive_after_s, period_s=settings.keepalive_s
+            )
+
+    def _stop_keepalive(self) -> None:
+        if self._keepalive is not None:
+            self._keepalive.stop()
+            self._keepalive = None
+
+    async def _show_life(self) -> None:
+        """Send a sign of life: from the first one on the client has a 200."""
+        if self._run is None:
+            return  # no header goes out before the run is known
+        if not self._head_sent:
+            await self._send_head(200, for_client(_WAITING, self._run))
+            self._committed = True
+        await self._call.send({"type": "http.response.body", "body": self._dialect.ping, "more_body": True})
+
+    async def _send_head(self, status: int, headers: Sequence[Header]) -> None:
+        if not self._head_sent:
+            await self._call.send({"type": "http.response.start", "status": status, "headers": headers})
+            self._head_sent = True
+
+
+_WAITING: Final = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
 
 
 def _running() -> asyncio.Task[None]:
@@ -219,33 +393,6 @@ def _running() -> asyncio.Task[None]:
     return task
 
 
-def _observer(exchange: Exchange) -> Observer | None:
-    """Return what looks at the answer; nothing looks at one that is a failure."""
-    if not 200 <= exchange.status < 300:
-        return None
-    for name, value in exchange.headers:
-        if name == b"content-type" and value[:17].lower() == b"text/event-stream":
-            return StreamObserver()
-    return BodyObserver()
-
-
-def _retry_after_s(exchange: Exchange) -> float | None:
-    """Return how long the engine wants to be left alone, as a number of seconds; a date is not worth reading here."""
-    if exchange.status in _BUSY:
-        for name, value in exchange.headers:
-            if name == b"retry-after" and value.isdigit() and len(value) < _DIGITS_MAX:
-                return float(value)
-    return None
-
-
-def _ending(
-    turn: TurnId, placement: Placement, exchange: Exchange, observer: Observer | None
-) -> TurnFinished | TurnFailed:
-    """Return how a turn ended whose engine answered whole."""
-    if observer is None:
-        cause = f"engine {placement.replica}: status {exchange.status}"
-        return TurnFailed(turn=turn, cause=cause, retry_after_s=_retry_after_s(exchange))
-    seen = observer.observed()
-    if seen.error and not seen.finish:
-        return TurnFailed(turn=turn, cause=f"engine {placement.replica}: {seen.error}")
-    return TurnFinished(turn=turn, finish=seen.finish, usage=seen.usage, tool_calls=seen.tool_calls)
+def _head(exchange: Exchange, back: WayBack | None, run: RunId | None) -> list[Header]:
+    headers = exchange.headers if back is None else [h for h in exchange.headers if h[0] != b"content-length"]
+    return for_client(headers, run or fresh_run())

@@ -6,16 +6,17 @@ are probed side by side: a slow one delays no other.
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from luftpause.core.dialects.engine_metrics import parse_load, recognise
 from luftpause.core.model.ids import ReplicaId
-from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaSpec
+from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.scheduling.events import ReplicaProbed
 from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, EngineUnreachableError
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
+from luftpause.services.scheduler.spoken import spoken_at
 
 METRICS_PATH: Final = "/metrics"
 METRICS_BYTES_MAX: Final = 1024 * 1024
@@ -74,14 +75,18 @@ class Prober:
         loop = asyncio.get_running_loop()
         period_s = self._settings.probe_eager_s
         overdue_at: float | None = loop.time() + self._settings.not_ready_warning_s
+        asks = True
         while True:
             started = loop.time()
             try:
                 probe = await self.probe(spec)
+                if asks and probe.healthy:
+                    probe = replace(probe, dialects=await self._spoken(spec))
             except Exception:  # noqa: BLE001 — a probe that breaks must not end the probing of its replica
                 _log.exception("probe_failed", extra={"replica": spec.replica})
                 probe = ReplicaProbed(replica=spec.replica, healthy=False, cause="probing failed; the log says how")
                 period_s = self._settings.probe_period_s
+            asks = not probe.healthy or (asks and probe.dialects is None)
             self._service.probed(probe)
             if probe.healthy:
                 period_s = self._settings.probe_period_s
@@ -108,6 +113,14 @@ class Prober:
             engine=_engine(spec, texts),
             cause=health.result().cause,
         )
+
+    async def _spoken(self, spec: ReplicaSpec) -> tuple[str, ...] | None:
+        """Return the wire formats that a replica speaks besides, by its declaration or, without one, by asking it."""
+        if spec.dialects is not None:
+            return spec.dialects
+        if spec.kind is ReplicaKind.SINGLE_PASS:
+            return ()
+        return await spoken_at(self._engines, spec.endpoint, self._settings.probe_timeout_s)
 
     async def _fetch(self, endpoint: Endpoint, path: str, bytes_max: int) -> _Fetched:
         """Return the body of a 200 answer, cut at the limit; the cause for any other answer or none in time."""

@@ -260,12 +260,19 @@ class SchedulerService:
     def _place(self, action: PlaceTurn) -> None:
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("turn_placed", extra=_placed_fields(action))
-        spec = self._state.replicas[action.replica].spec
+        replica = self._state.replicas[action.replica]
+        spec = replica.spec
         if spec is None:
             message = f"replica '{action.replica}' is not declared yet"
             self._tickets.refuse(action.turn, Refusal(reason=RefusalReason.SCHEDULER_FAULT, message=message))
         else:
-            placement = Placement(replica=action.replica, endpoint=spec.endpoint, why=action.why.value)
+            placement = Placement(
+                replica=action.replica,
+                endpoint=spec.endpoint,
+                why=action.why.value,
+                engine=replica.engine,
+                dialects=replica.dialects,
+            )
             self._tickets.place(action.turn, placement)
 
     def _follow(self, event: Event, before: State) -> None:

@@ -1,34 +1,37 @@
-"""`POST /v1/chat/completions`: takes the request in, reads what routing needs, and starts the turn's course.
+"""A request for a turn: taken in, read as far as routing needs, and put on its course.
 
-The body goes to the engine byte for byte; nothing is parsed beyond the peek.
+The same for every dialect; nothing is parsed beyond the dialect's peek.
 """
 
-from luftpause.core.dialects.dialect import Peek
+import msgspec
+
+from luftpause.core.dialects.dialect import Dialect, Peek
 from luftpause.core.dialects.failures import Failure, FailureCode
-from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, TurnOffer
 from luftpause.ports.asgi import ClientLeftError
-from luftpause.ports.engines import EngineRequest
 from luftpause.services.dataplane.answers import send_failure
+from luftpause.services.dataplane.forwarding import Asked
 from luftpause.services.dataplane.headers import BadHeaderError, Standing, for_engine, run_to_echo, standing_of
 from luftpause.services.dataplane.intake import IntakeError, check_media_type, read_body
 from luftpause.services.dataplane.metrics import GONE
-from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.turn_course import ClientCall, Surroundings, TurnCourse
 
-PATH = b"/v1/chat/completions"
-_CHAT = OpenAiChat()
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client addressed. `query` is without its question mark."""
+
+    dialect: Dialect
+    path: str
+    query: bytes = b""
 
 
-async def serve_chat(
-    around: Surroundings, settings: DataplaneSettings, call: ClientCall, headers: dict[bytes, bytes]
-) -> None:
+async def serve_turn(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> None:
     """Serve one request."""
     try:
-        course = await _take_in(around, settings, call, headers)
+        course = await _take_in(around, target, call, headers)
     except ClientLeftError:
         around.metrics.of(None).answered(GONE)
         return
@@ -40,23 +43,28 @@ async def serve_chat(
         await course.take()
         return
     around.metrics.of(None).answered(str(failure.status))
-    await send_failure(call.send, run_to_echo(headers), failure)
+    await send_failure(call.send, run_to_echo(headers), failure, dialect=target.dialect)
 
 
-async def _take_in(
-    around: Surroundings, settings: DataplaneSettings, call: ClientCall, headers: dict[bytes, bytes]
-) -> TurnCourse:
+async def _take_in(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> TurnCourse:
     """Return the course of the turn that a request asks for; the course alone holds the body then."""
     standing = standing_of(headers)
     check_media_type(headers)
-    body = await read_body(headers, call.line, settings)
-    found = _CHAT.peek("", body, with_identity=standing.run is None)
+    body = await read_body(headers, call.line, around.settings)
+    found = target.dialect.peek(target.path, body, with_identity=standing.run is None)
     return TurnCourse(
         around,
         call,
         run=standing.run,
         offer=_offer(around, standing, found, len(body)),
-        request=EngineRequest(method=b"POST", path=PATH, headers=for_engine(call.headers, headers), body=body),
+        asked=Asked(
+            dialect=target.dialect,
+            target=target.path.encode() + (b"?" + target.query if target.query else b""),
+            path=target.path,
+            stream=found.stream,
+            headers=for_engine(call.headers, headers),
+            body=body,
+        ),
     )
 
 

@@ -1,0 +1,128 @@
+"""A streamed Chat Completions answer, put together into the one document that a client asked for.
+
+llama-server does not notice that a client who wants no stream has left while another stream runs, so such a turn is
+asked for as a stream. What the engine says beyond the standard is carried: texts are joined, the last of all else
+counts. Sans-IO.
+"""
+
+from typing import Final, TypeAlias, cast
+
+import msgspec
+
+from luftpause.core.dialects.sse import EventCutter, data_of, split_events
+
+Json: TypeAlias = dict[str, object]
+
+_DONE: Final = b"[DONE]"
+_JOINED: Final = ("content", "reasoning_content", "reasoning", "refusal")
+
+
+class ChatAssembly:
+    """The way back of a turn that was asked for as a stream for a client who wants none: a `WayBack`."""
+
+    def __init__(self) -> None:
+        self._cutter = EventCutter()
+        self._top: Json = {}
+        self._choices: dict[int, _Choice] = {}
+
+    def feed(self, data: bytes) -> bytes:
+        """Take the next piece of the stream. Nothing of it can be sent yet."""
+        block = self._cutter.feed(data)
+        if block:
+            self._take_block(block)
+        return b""
+
+    def end(self) -> bytes:
+        """Return the document."""
+        rest = self._cutter.rest()
+        if rest:
+            self._take_block(rest)
+        choices = [self._choices[index].whole(index) for index in sorted(self._choices)]
+        return msgspec.json.encode({**self._top, "object": "chat.completion", "choices": choices})
+
+    def error(self, status: int, body: bytes) -> bytes:
+        """Return an engine's refusal as it came: it is in this dialect."""
+        del status
+        return body
+
+    def _take_block(self, block: bytes) -> None:
+        for event in split_events(block):
+            data = data_of(event)
+            if data and data != _DONE:
+                try:
+                    chunk = _object(msgspec.json.decode(data))
+                except (msgspec.DecodeError, RecursionError):
+                    continue  # the client would have been sent it, and could not have read it either
+                self._take_chunk(chunk)
+
+    def _take_chunk(self, chunk: Json) -> None:
+        for choice in map(_object, _list(chunk.pop("choices", None))):
+            index = choice.pop("index", 0)
+            if isinstance(index, int):
+                self._choices.setdefault(index, _Choice()).take(choice)
+        for name, value in chunk.items():
+            if value is not None or name not in self._top:
+                self._top[name] = value
+
+
+class _Choice:
+    """One choice, as far as it has come."""
+
+    def __init__(self) -> None:
+        self._rest: Json = {"finish_reason": None}
+        self._message: Json = {"role": "assistant"}
+        self._calls: list[Json] = []
+        self._logprobs: dict[str, list[object]] = {}
+
+    def take(self, piece: Json) -> None:
+        """Add a piece."""
+        delta = _object(piece.pop("delta", None))
+        for call in map(_object, _list(delta.pop("tool_calls", None))):
+            self._take_call(call)
+        for name, value in delta.items():
+            if name in _JOINED and isinstance(value, str):
+                self._message[name] = _text(self._message.get(name)) + value
+            elif value is not None:
+                self._message[name] = value
+        for name, value in _object(piece.pop("logprobs", None)).items():
+            self._logprobs.setdefault(name, []).extend(_list(value))
+        _update(self._rest, piece)
+
+    def whole(self, index: int) -> Json:
+        """Return it as a document has it."""
+        message: Json = {"content": None, **self._message}
+        if self._calls:
+            message["tool_calls"] = self._calls
+        whole: Json = {"index": index, "message": message, **self._rest}
+        if self._logprobs:
+            whole["logprobs"] = self._logprobs
+        return whole
+
+    def _take_call(self, piece: Json) -> None:
+        """Add a piece of a tool call to the call that it belongs to: the one with its index."""
+        index = piece.pop("index", None)
+        at = index if isinstance(index, int) and 0 <= index < len(self._calls) else len(self._calls)
+        if at == len(self._calls):
+            self._calls.append({"type": "function", "function": {"name": "", "arguments": ""}})
+        call, told = self._calls[at], _object(piece.pop("function", None))
+        function = _object(call["function"])
+        for name, value in told.items():
+            if isinstance(value, str):
+                function[name] = _text(function.get(name)) + value
+        _update(call, piece)
+
+
+def _update(whole: Json, piece: Json) -> None:
+    whole.update({name: value for name, value in piece.items() if value is not None})
+
+
+def _object(value: object) -> Json:
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,113 @@
+"""In which words a placed turn goes to its engine, and how the answer comes back from them.
+
+An engine that speaks the client's dialect gets the client's bytes. One that does not gets the same in Chat Completions.
+llama-server, which may not notice that a client without a stream left, is asked for a stream by every such client.
+Knows neither sockets nor the scheduler.
+"""
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+import msgspec
+
+from luftpause.core.dialects.chat_assembly import ChatAssembly
+from luftpause.core.dialects.dialect import Dialect, TranslatedDialect, WayBack
+from luftpause.core.dialects.edits import with_members
+from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
+from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.model.replicas import EngineKind, Placement
+from luftpause.ports.engines import EngineRequest, Exchange, Header
+
+CHAT_PATH: Final = b"/v1/chat/completions"
+_AS_STREAM: Final = {"stream": True, "stream_options": {"include_usage": True}}
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client asked for.
+
+    Attributes:
+        target: the request's path and query, as the engine gets it where it speaks the dialect.
+        path: the request's path alone.
+        headers: those that go on to an engine.
+    """
+
+    dialect: Dialect
+    target: bytes
+    path: str
+    stream: bool
+    headers: Sequence[Header]
+    body: bytes
+
+
+class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
+    """What an engine is sent. `back` is None where its answer is the client's as it comes."""
+
+    request: EngineRequest
+    back: WayBack | None
+
+
+class AssembledTranslation:
+    """A way back: the engine's stream is put together, and the whole is said in the client's dialect."""
+
+    def __init__(self, translation: WayBack) -> None:
+        self._assembly = ChatAssembly()
+        self._translation = translation
+
+    def feed(self, data: bytes) -> bytes:
+        """See `WayBack.feed`."""
+        return self._assembly.feed(data)
+
+    def end(self) -> bytes:
+        """See `WayBack.end`."""
+        return self._translation.feed(self._assembly.end()) + self._translation.end()
+
+    def error(self, status: int, body: bytes) -> bytes:
+        """See `WayBack.error`."""
+        return self._translation.error(status, body)
+
+
+def forward(asked: Asked, placement: Placement) -> Forwarded:
+    """Return what the engine of a placement is sent.
+
+    Raises:
+        BadRequestError: the engine does not speak the client's dialect, and the request cannot be said in its own.
+    """
+    dialect = asked.dialect
+    unnoticed = placement.engine is EngineKind.LLAMA_CPP and not asked.stream
+    if dialect.name == "chat":
+        if not unnoticed:
+            return Forwarded(request=_request(asked, CHAT_PATH, asked.body), back=None)
+        return _as_stream(asked, asked.body, ChatAssembly())
+    if dialect.name in placement.dialects and not unnoticed:
+        return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
+    translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body)
+    if unnoticed:
+        return _as_stream(asked, translation.request, AssembledTranslation(translation))
+    return Forwarded(request=_request(asked, CHAT_PATH, translation.request), back=translation)
+
+
+def observer_of(asked: Asked, forwarded: Forwarded, exchange: Exchange) -> Observer | None:
+    """Return what looks at an engine's answer; nothing looks at one that is a failure."""
+    if not 200 <= exchange.status < 300:
+        return None
+    stream = is_event_stream(exchange.headers)
+    if forwarded.back is not None:
+        return StreamObserver() if stream else BodyObserver()
+    return asked.dialect.observer(stream=stream)
+
+
+def is_event_stream(headers: Sequence[Header]) -> bool:
+    """Say whether an answer comes as server-sent events."""
+    return any(name == b"content-type" and value[:17].lower() == b"text/event-stream" for name, value in headers)
+
+
+def _as_stream(asked: Asked, body: bytes, back: WayBack) -> Forwarded:
+    try:
+        body = with_members(body, _AS_STREAM)
+    except BadRequestError:  # legal, and yet only the engine can read it
+        return Forwarded(request=_request(asked, CHAT_PATH, body), back=None)
+    return Forwarded(request=_request(asked, CHAT_PATH, body), back=back)
+
+
+def _request(asked: Asked, path: bytes, body: bytes) -> EngineRequest:
+    return EngineRequest(method=b"POST", path=path, headers=asked.headers, body=body)

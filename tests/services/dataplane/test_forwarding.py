@@ -1,0 +1,208 @@
+"""In which words a turn goes to its engine, through the whole door and by itself."""
+
+import json
+
+import msgspec
+import pytest
+
+from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, run_bounded
+from luftpause.core.dialects.dialect import Peek, Translation
+from luftpause.core.dialects.openai_chat import OpenAiChat
+from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.model.ids import ModelName, ReplicaId
+from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
+from luftpause.core.scheduling.events import TurnFailed, TurnFinished
+from luftpause.services.dataplane import app
+from luftpause.services.dataplane.forwarding import Asked, forward
+from services.dataplane.door import Door, open_door
+
+CHAT = OpenAiChat()
+BODY = b'{"model":"m","stream":false,"x": 1.0}'
+
+
+class Shouting(OpenAiChat):
+    """A dialect that is Chat Completions in capitals, so that a test can see who spoke which."""
+
+    name = "shouting"
+
+    def translate(self, path: str, body: bytes) -> Translation:
+        if b"IMPOSSIBLE" in body:
+            raise BadRequestError("`IMPOSSIBLE` cannot be said in Chat Completions")
+        return Lowered(body.lower())
+
+    def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
+        return Peek(model=ModelName("m"), stream=b"STREAM" in body)
+
+
+class Lowered:
+    def __init__(self, request: bytes) -> None:
+        self.request = request
+        self._kept = b""
+        self._streams = b"stream" in request
+
+    def feed(self, data: bytes) -> bytes:
+        if self._streams:
+            return data.upper()
+        self._kept += data
+        return b""
+
+    def end(self) -> bytes:
+        return self._kept.upper()
+
+    def error(self, status: int, body: bytes) -> bytes:
+        return b"%d " % status + body.upper()
+
+
+def placement(engine: EngineKind = EngineKind.VLLM, *dialects: str) -> Placement:
+    return Placement(replica=ReplicaId("a"), endpoint=Endpoint(url="u"), why="", engine=engine, dialects=dialects)
+
+
+def asked(dialect: OpenAiChat = CHAT, *, stream: bool = False, body: bytes = BODY) -> Asked:
+    target = b"/v1/shouts?loud=1"
+    return Asked(dialect=dialect, target=target, path="/v1/shouts", stream=stream, headers=(), body=body)
+
+
+@pytest.mark.parametrize(("engine", "stream"), [(EngineKind.VLLM, False), (EngineKind.LLAMA_CPP, True)])
+def test_a_chat_goes_as_it_came(engine: EngineKind, stream: bool) -> None:
+    forwarded = forward(asked(stream=stream), placement(engine))
+
+    assert (forwarded.request.path, forwarded.request.body) == (b"/v1/chat/completions", BODY)
+    assert forwarded.back is None
+
+
+def test_llama_server_is_asked_for_a_stream_by_who_wants_none() -> None:
+    forwarded = forward(asked(), placement(EngineKind.LLAMA_CPP))
+
+    assert msgspec.json.decode(forwarded.request.body) == {
+        "model": "m",
+        "stream": True,
+        "x": 1.0,
+        "stream_options": {"include_usage": True},
+    }
+    assert b'"x":1.0' in forwarded.request.body
+    assert forwarded.back is not None
+
+
+def test_what_only_the_engine_can_read_goes_as_it_came() -> None:
+    odd = b'{"model":"m","x":"\\ud800"}'
+    forwarded = forward(asked(body=odd), placement(EngineKind.LLAMA_CPP))
+
+    assert (forwarded.request.body, forwarded.back) == (odd, None)
+
+
+def test_an_engine_that_speaks_the_dialect_gets_the_very_bytes_at_the_very_address() -> None:
+    forwarded = forward(asked(Shouting()), placement(EngineKind.VLLM, "shouting"))
+
+    assert (forwarded.request.path, forwarded.request.body) == (b"/v1/shouts?loud=1", BODY)
+    assert forwarded.back is None
+
+
+async def ask(door: Door, body: bytes) -> tuple[int, bytes | None, bytes]:
+    reply = await door.chat(body=body)
+    assert reply.header(b"x-luftpause-run-id") is not None
+    return reply.status, reply.header(b"content-type"), reply.body
+
+
+@pytest.fixture
+def shouting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(app._TURNS, "/v1/chat/completions", Shouting())
+
+
+STREAM = (b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n', b'data: {"choices":[{"finish_reason":"stop"}]}\n\n')
+
+
+@pytest.mark.usefixtures("shouting")
+def test_a_translated_turn_comes_back_translated() -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            while True:
+                request = await visit.request()
+                assert request.body == request.body.lower()
+                whole = answer(b'{"choices":[{"finish_reason":"stop"}]}', headers=b"content-type: application/json\r\n")
+                visit.send(chunked(*STREAM) if b"stream" in request.body else whole)
+
+        async with open_door(ScriptedEngine(script)) as door:
+            assert await ask(door, b'{"A":1}') == (200, b"application/json", b'{"CHOICES":[{"FINISH_REASON":"STOP"}]}')
+            assert await ask(door, b'{"STREAM":1}') == (200, b"text/event-stream", b"".join(STREAM).upper())
+            assert [type(ending) for ending in door.scheduler.endings] == [TurnFinished, TurnFinished]
+
+    run_bounded(main())
+
+
+@pytest.mark.usefixtures("shouting")
+def test_a_translated_refusal_keeps_status_and_retry_after() -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            await visit.request()
+            visit.send(answer(b"slow down", status=b"429 Slow", headers=b"retry-after: 3\r\n"))
+
+        async with open_door(ScriptedEngine(script)) as door:
+            reply = await door.chat(body=b'{"STREAM":1}')
+            assert (reply.status, reply.body) == (429, b"429 SLOW DOWN")
+            assert reply.header(b"retry-after") == b"3"
+            ending = door.scheduler.endings[0]
+            assert isinstance(ending, TurnFailed)
+            assert ending.retry_after_s == 3.0
+
+    run_bounded(main())
+
+
+@pytest.mark.usefixtures("shouting")
+def test_what_cannot_be_said_is_refused_and_ends_the_turn() -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            status, _, body = await ask(door, b'{"IMPOSSIBLE":1}')
+            assert status == 400
+            assert "cannot be said" in json.loads(body)["error"]["message"]
+            await door.still_answers()
+
+    run_bounded(main())
+
+
+@pytest.mark.usefixtures("shouting")
+def test_a_turn_that_is_translated_and_assembled_is_both() -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            request = await visit.request()
+            assert json.loads(request.body)["stream"] is True
+            visit.send(chunked(*STREAM))
+
+        async with open_door(ScriptedEngine(script)) as door:
+            door.scheduler.engine_kind = EngineKind.LLAMA_CPP
+            status, kind, body = await ask(door, b'{"a":1}')
+            assert (status, kind) == (200, b"application/json")
+            assert b'"CONTENT":"HI"' in body
+
+    run_bounded(main())
+
+
+def test_an_error_inside_the_stream_is_a_failure_of_the_whole() -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            await visit.request()
+            visit.send(chunked(b'data: {"error":{"message":"grammar"}}\n\n'))
+
+        async with open_door(ScriptedEngine(script)) as door:
+            door.scheduler.engine_kind = EngineKind.LLAMA_CPP
+            status, _, body = await ask(door, b'{"model":"m"}')
+            assert status == 502
+            assert "grammar" in json.loads(body)["error"]["message"]
+            assert isinstance(door.scheduler.endings[0], TurnFailed)
+
+    run_bounded(main())
+
+
+def test_llama_server_leaves_no_trace_in_a_whole_answer() -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            await visit.request()
+            visit.send(chunked(*STREAM, headers=b"content-type: text/event-stream\r\nx-engine: yes\r\n"))
+
+        async with open_door(ScriptedEngine(script)) as door:
+            door.scheduler.engine_kind = EngineKind.LLAMA_CPP
+            reply = await door.chat(body=b'{"model":"m"}')
+            assert reply.header(b"content-type") == b"application/json"
+            assert reply.header(b"x-engine") == b"yes"
+            assert json.loads(reply.body)["choices"][0]["message"]["content"] == "hi"
+
+    run_bounded(main())
