@@ -1,0 +1,53 @@
+"""Which session of its own a harness says that a request belongs to, in the headers that it sends by itself.
+
+What real clients send was seen on the wire. Codex's `session-id` and `prompt_cache_key` are its parent's in a
+sub-agent, so only its `thread-id` counts.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+SESSION_CHARS_MAX: Final = 256
+"""A longer value identifies nothing."""
+
+
+class HarnessSession(Struct, frozen=True, kw_only=True):
+    """A session and its parent, each with the harness's name in front; empty where the harness does not say."""
+
+    session: str = ""
+    parent: str = ""
+
+
+NO_SESSION: Final = HarnessSession()
+
+_PLAIN: Final = (b"x-session-id", b"session_id", b"x-affinity", b"x-litellm-session-id")
+"""Headers of opencode, pi, Mistral Vibe and LiteLLM, in order of trust."""
+
+
+def harness_session(headers: Mapping[bytes, bytes]) -> HarnessSession:
+    """Return the session that a request's headers name; names are in lower case."""
+    claude = _value(headers, b"x-claude-code-session-id")
+    if claude:
+        agent = _value(headers, b"x-claude-code-agent-id")
+        main = f"claude-code:{claude}:"
+        return HarnessSession(session=main + agent, parent=main) if agent else HarnessSession(session=main)
+    thread = _value(headers, b"thread-id")
+    if thread:
+        parent = _value(headers, b"x-codex-parent-thread-id")
+        return HarnessSession(session=f"codex:{thread}", parent=f"codex:{parent}" if parent else "")
+    for name in _PLAIN:
+        session = _value(headers, name)
+        if session:
+            parent = _value(headers, b"x-parent-session-id")
+            return HarnessSession(session=f"session:{session}", parent=f"session:{parent}" if parent else "")
+    return NO_SESSION
+
+
+def _value(headers: Mapping[bytes, bytes], name: bytes) -> str:
+    value = headers.get(name)
+    if value is None or not 0 < len(value) <= SESSION_CHARS_MAX:
+        return ""
+    text = value.decode("latin-1")
+    return text if text.isascii() and text.isprintable() else ""
