@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, RunId, ToolCallId, TurnId
+from luftpause.core.model.ids import Mark, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.marks import call_marks
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
@@ -27,7 +28,7 @@ class FakeDesk:
         self.runs: dict[RunId, PrincipalId] = {}
         self._specs = {spec.replica: spec for spec in specs}
         self._tickets: dict[TurnId, Ticket] = {}
-        self._run_of: dict[ToolCallId, RunId] = {}
+        self._run_of: dict[Mark, RunId] = {}
         self._minted = 0
 
     def release(self) -> None:
@@ -52,7 +53,7 @@ class FakeDesk:
         if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned):
             ticket = self._tickets.get(report.turn)
             if isinstance(report, TurnFinished) and ticket is not None:
-                self._run_of.update(dict.fromkeys(report.tool_calls, ticket.run))
+                self._run_of.update(dict.fromkeys(call_marks(report.tool_calls), ticket.run))
             self._over(report.turn)
 
     def end_run(self, principal: PrincipalId, run: RunId) -> bool:
@@ -78,7 +79,7 @@ class FakeDesk:
                 self._tickets[open_turn.turn] = Ticket(open_turn.run, future)
         for run in report.runs:
             self.runs[run.run] = run.principal
-            self._run_of.update(dict.fromkeys(run.tool_calls, run.run))
+            self._run_of.update(dict.fromkeys(run.marks, run.run))
 
     def peer_lost(self, peer: PeerId) -> None:
         self.resync(PeerResynced(peer=peer, turns=(), runs=()))
@@ -111,7 +112,7 @@ class FakeDesk:
     def _run(self, offer: TurnOffer) -> RunId:
         if offer.keys.run is not None:
             return offer.keys.run
-        for tool_call in offer.keys.tool_calls:
+        for tool_call in call_marks(offer.keys.tool_calls):
             if tool_call in self._run_of:
                 return self._run_of[tool_call]
         self._minted += 1

@@ -4,7 +4,7 @@ import pytest
 
 from contracts.offers import MODEL, PEER, PRINCIPAL, offer, spec
 from luftpause.adapters.link import ledger as ledger_module
-from luftpause.adapters.link.ledger import CALLS_KEPT, CALLS_MAX, RUN_IDLE_S, Ledger
+from luftpause.adapters.link.ledger import MARKS_KEPT, MARKS_MAX, RUN_IDLE_S, Ledger
 from luftpause.core.model.ids import Instant, ReplicaId, RunId, ToolCallId, TurnId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.scheduling.events import (
@@ -113,17 +113,17 @@ def test_a_run_is_told_of_with_the_newest_tool_calls_that_its_next_turn_may_echo
     def calls(turn: int, *ids: str) -> list[str]:
         placed(ledger, turn, "r")
         ledger.reported(TurnFinished(turn=name(turn), tool_calls=tuple(ToolCallId(call) for call in ids)), at(turn))
-        return list(ledger.resync(at(turn)).runs[0].tool_calls)
+        return [mark.removeprefix("call:") for mark in ledger.resync(at(turn)).runs[0].marks]
 
     assert calls(1, "a", "b") == ["a", "b"]
     assert calls(2) == ["a", "b"], "a conversation that goes on still echoes them"
     placed(ledger, 3, "r")
     ledger.reported(TurnFailed(turn=name(3), cause="x"), at(3))
     assert calls(4, "c") == ["a", "b", "c"]
-    many = [f"m{number}" for number in range(CALLS_KEPT + 4)]
+    many = [f"m{number}" for number in range(MARKS_KEPT + 4)]
     assert calls(5, *many) == many
-    assert calls(6, "z") == [*many[-CALLS_KEPT + 1 :], "z"]
-    assert len(calls(7, *(f"n{number}" for number in range(CALLS_MAX + 1)))) == CALLS_MAX
+    assert calls(6, "z") == [*many[-MARKS_KEPT + 1 :], "z"]
+    assert len(calls(7, *(f"n{number}" for number in range(MARKS_MAX + 1)))) == MARKS_MAX
 
 
 def test_reports_that_end_nothing_and_reports_about_strangers_change_nothing() -> None:

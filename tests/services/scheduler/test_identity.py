@@ -2,9 +2,11 @@
 
 import pytest
 
-from luftpause.core.model.ids import Instant, PrincipalId, RunId, ToolCallId
+from luftpause.core.model.ids import ANONYMOUS_CALLER, Instant, Mark, PrincipalId, RunId, ToolCallId, TurnId
+from luftpause.core.model.marks import call_marks, named_marks
 from luftpause.core.model.refusals import Refusal, RefusalReason
-from luftpause.core.model.turns import IdentityKeys
+from luftpause.core.model.turns import IdentityKeys, ServiceClass
+from luftpause.core.scheduling.state import Run
 from luftpause.services.scheduler import identity
 from luftpause.services.scheduler.identity import RunIdentity
 
@@ -17,20 +19,38 @@ class Memory:
 
     def __init__(self) -> None:
         self.now = Instant(0.0)
-        self.live: set[RunId] = set()
-        self.identity = RunIdentity(memory_s=1800, is_live=self.live.__contains__)
+        self.live: dict[RunId, Run] = {}
+        self.identity = RunIdentity(memory_s=1800, find=self.live.get)
 
     def resolve(
         self, principal: PrincipalId, run: str | None = None, *, echoes: tuple[str, ...] = ()
     ) -> RunId | Refusal:
         keys = IdentityKeys(run=None if run is None else RunId(run), tool_calls=tuple(map(ToolCallId, echoes)))
+        return self.take(principal, keys)
+
+    def take(self, principal: PrincipalId, keys: IdentityKeys) -> RunId | Refusal:
+        """Do what the shell does with an offer."""
         resolved = self.identity.resolve(principal, keys, self.now)
         if not isinstance(resolved, Refusal):
             self.identity.claim(resolved, principal, self.now)
+            self.identity.learn(resolved, named_marks(keys), self.now)
         return resolved
 
     def learn(self, run: str, *calls: str) -> None:
-        self.identity.learn(RunId(run), tuple(map(ToolCallId, calls)), self.now)
+        self.identity.learn(RunId(run), call_marks(map(ToolCallId, calls)), self.now)
+
+    def rests(self, run: object, *, paused: bool = False, turns: tuple[TurnId, ...] = ()) -> None:
+        """Let the scheduler know a run."""
+        assert isinstance(run, str)
+        self.live[RunId(run)] = Run(
+            run=RunId(run),
+            principal=ALICE,
+            caller=ANONYMOUS_CALLER,
+            service_class=ServiceClass.BATCH,
+            ended_at=self.now,
+            paused=paused,
+            turns=turns,
+        )
 
 
 def test_the_run_header_is_believed_before_anything_else() -> None:
@@ -98,7 +118,7 @@ def test_a_forgotten_run_is_anybodys_and_its_tool_calls_point_nowhere() -> None:
 def test_tool_calls_are_remembered_for_thirty_minutes() -> None:
     memory = Memory()
     memory.resolve(ALICE, "r1")
-    memory.live.add(RunId("r1"))
+    memory.rests("r1")
     memory.learn("r1", "c1")
     memory.now = Instant(1800.0)
     assert memory.resolve(ALICE, echoes=("c1",)) == "r1"
@@ -110,7 +130,7 @@ def test_the_owner_of_a_live_run_is_never_forgotten_but_that_of_a_gone_one_is() 
     memory = Memory()
     memory.resolve(ALICE, "live")
     memory.resolve(ALICE, "gone")
-    memory.live.add(RunId("live"))
+    memory.rests("live")
     memory.now = Instant(5000.0)
     assert isinstance(memory.resolve(BOB, "live"), Refusal)
     assert memory.resolve(BOB, "gone") == "gone"
@@ -127,3 +147,64 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         memory.resolve(ALICE, f"r{number}")
     assert memory.identity.owner(RunId("r1")) is None
     assert memory.identity.owner(RunId("r49")) == ALICE
+
+
+def test_a_session_is_its_run_whatever_else_a_request_says() -> None:
+    memory = Memory()
+    first = memory.take(ALICE, IdentityKeys(session="codex:parent", cache_key="shared"))
+    memory.rests(first)
+    assert memory.take(ALICE, IdentityKeys(session="codex:parent")) == first
+    child = memory.take(ALICE, IdentityKeys(session="codex:child", cache_key="shared", parent_session="codex:parent"))
+    assert child != first
+    assert memory.identity.parent(ALICE, IdentityKeys(parent_session="codex:parent")) == first
+    assert memory.identity.parent(BOB, IdentityKeys(parent_session="codex:parent")) is None
+    assert memory.take(BOB, IdentityKeys(session="codex:parent")) != first
+
+
+def test_a_run_that_is_named_teaches_its_session() -> None:
+    memory = Memory()
+    memory.take(ALICE, IdentityKeys(run=RunId("r"), session="session:s"))
+    assert memory.take(ALICE, IdentityKeys(session="session:s")) == "r"
+
+
+def test_echoed_calls_are_believed_before_a_cache_key() -> None:
+    memory = Memory()
+    keyed = memory.take(ALICE, IdentityKeys(cache_key="k"))
+    memory.rests(keyed)
+    memory.resolve(ALICE, "r")
+    memory.learn("r", "c")
+    assert memory.take(ALICE, IdentityKeys(tool_calls=(ToolCallId("c"),), cache_key="other")) == "r"
+    assert memory.take(ALICE, IdentityKeys(tool_calls=(ToolCallId("new"),), cache_key="k")) == keyed
+
+
+@pytest.mark.parametrize(("paused", "turns"), [(True, ()), (False, (TurnId("t.1"),))])
+def test_a_cache_key_that_many_share_at_once_identifies_nothing(paused: bool, turns: tuple[TurnId, ...]) -> None:
+    memory = Memory()
+    first = memory.take(ALICE, IdentityKeys(cache_key="my-app"))
+    memory.rests(first, paused=paused, turns=turns)
+    second = memory.take(ALICE, IdentityKeys(cache_key="my-app"))
+    memory.rests(first)
+    memory.rests(second)
+    third = memory.take(ALICE, IdentityKeys(cache_key="my-app"))
+    assert len({first, second, third}) == 3
+
+
+def test_what_was_said_identifies_a_run_that_is_not_in_use() -> None:
+    memory = Memory()
+    said = (Mark("a:1"), Mark("t:2"))
+    memory.resolve(ALICE, "r")
+    memory.identity.learn(RunId("r"), said, memory.now)
+    memory.rests("r", paused=True)
+    assert memory.take(ALICE, IdentityKeys(said=(Mark("c:0"), *said))) == "r"
+    assert memory.take(BOB, IdentityKeys(said=said)) != "r"
+    memory.rests("r", turns=(TurnId("t.1"),))
+    assert memory.take(ALICE, IdentityKeys(said=said)) != "r"
+
+
+def test_what_two_runs_were_told_identifies_neither() -> None:
+    memory = Memory()
+    for name in ("r", "s"):
+        memory.resolve(ALICE, name)
+        memory.identity.learn(RunId(name), (Mark("a:1"),), memory.now)
+        memory.rests(name)
+    assert memory.take(ALICE, IdentityKeys(said=(Mark("a:1"),))) not in {"r", "s"}

@@ -1,6 +1,7 @@
 """The scheduler's shell: tickets, timers, faults."""
 
 import logging
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from luftpause.core.model.ids import (
     ANONYMOUS_PRINCIPAL,
     Instant,
+    Mark,
     PeerId,
     PrincipalId,
     ReplicaId,
@@ -15,9 +17,10 @@ from luftpause.core.model.ids import (
     ToolCallId,
     TurnId,
 )
+from luftpause.core.model.marks import session_mark
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass
+from luftpause.core.model.turns import IdentityKeys, ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.decide import decide as real_decide
 from luftpause.core.scheduling.events import (
@@ -239,11 +242,13 @@ def test_a_resync_brings_back_turns_runs_and_their_owners() -> None:
             caller=offer("x").caller,
             principal=PrincipalId("alice"),
             age_s=3,
-            tool_calls=(ToolCallId("call_x"),),
+            marks=(Mark("call:call_x"), session_mark("codex:t")),
         )
         desk.resync(PeerResynced(peer=PeerId("p"), turns=(open_turn("t", "a", "alice"),), runs=(known,)))
         assert desk.admit(offer("w", echoes=("call_x",), principal="alice")).run == "s"
         assert desk.admit(offer("y", echoes=("call_x",), principal="bob")).run != "s"
+        named = replace(offer("z", principal="alice"), keys=IdentityKeys(session="codex:t"))
+        assert desk.admit(named).run == "s"
         assert desk.admit(offer("u", run="s", principal="alice")).placement.result().replica == "b"
         with pytest.raises(TurnRefusedError):
             desk.admit(offer("v", run="r", principal="bob"))

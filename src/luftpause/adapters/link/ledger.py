@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from luftpause.core.model.ids import Instant, PeerId, ReplicaId, RunId, ToolCallId, TurnId
+from luftpause.core.model.ids import Instant, Mark, PeerId, ReplicaId, RunId, TurnId
+from luftpause.core.model.marks import call_marks, named_marks
 from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import (
@@ -33,11 +34,11 @@ RUNS_MAX: Final = 65_536
 """Past it the runs that stirred longest ago are dropped first."""
 
 
-CALLS_KEPT: Final = 16
-"""Tool-call ids kept of each run, the newest; more only if its last turn alone asked for more."""
+MARKS_KEPT: Final = 16
+"""Marks kept of each run besides those that its requests name, the newest; more only if its last turn has more."""
 
-CALLS_MAX: Final = 256
-"""More tool calls of one turn than this are not kept: one is enough to recognise a run by."""
+MARKS_MAX: Final = 256
+"""More marks of one turn than this are not kept: one is enough to recognise a run by."""
 
 
 @dataclass(slots=True)
@@ -55,7 +56,7 @@ class _Run:
     phase: RunPhase
     in_flight: int
     ended: Instant
-    calls: tuple[ToolCallId, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 class Ledger:
@@ -101,8 +102,9 @@ class Ledger:
     def reported(self, report: TurnReport, now: Instant) -> None:
         """Take note of a report, made at `now`. Reports about turns without a place change nothing."""
         match report:
-            case TurnFinished(turn=turn, tool_calls=tool_calls):
-                self._ended(turn, RunPhase.PAUSED if tool_calls else RunPhase.IDLE, now, calls=tool_calls)
+            case TurnFinished(turn=turn, tool_calls=calls, marks=said):
+                marks = (*said, *call_marks(calls))
+                self._ended(turn, RunPhase.PAUSED if calls else RunPhase.IDLE, now, marks=marks)
             case TurnFailed(turn=turn) | TurnAbandoned(turn=turn):
                 self._ended(turn, RunPhase.IDLE, now)
             case TurnStarted() | FirstTokenSeen() | TurnsRenewed():
@@ -169,13 +171,13 @@ class Ledger:
                 caller=run.last.caller,
                 principal=run.last.principal,
                 age_s=max(0.0, now - run.ended) if run.phase is not RunPhase.GENERATING else 0.0,
-                tool_calls=run.calls,
+                marks=(*named_marks(run.last.keys), *run.marks),
             )
             for name, run in self._runs.items()
         )
         return PeerResynced(peer=self._peer, turns=turns, runs=runs)
 
-    def _ended(self, turn: TurnId, phase: RunPhase, now: Instant, *, calls: tuple[ToolCallId, ...] = ()) -> None:
+    def _ended(self, turn: TurnId, phase: RunPhase, now: Instant, *, marks: tuple[Mark, ...] = ()) -> None:
         known = self._turns.get(turn)
         if known is None or known.run is None or known.placement is None:
             return
@@ -185,7 +187,7 @@ class Ledger:
             return
         run.in_flight = max(0, run.in_flight - 1)
         run.ended = now
-        run.calls = (*run.calls, *calls[:CALLS_MAX])[-max(CALLS_KEPT, min(len(calls), CALLS_MAX)) :]
+        run.marks = (*run.marks, *marks[:MARKS_MAX])[-max(MARKS_KEPT, min(len(marks), MARKS_MAX)) :]
         if run.in_flight == 0:
             run.phase = phase
         self._runs.move_to_end(known.run)

@@ -11,6 +11,9 @@ CallerId = NewType("CallerId", str)
 Instant = NewType("Instant", float)
 """Seconds on the shell's monotonic clock."""
 
+Mark = NewType("Mark", str)
+"""Something that a run is recognised by: a harness's session, an echoed id, what was said. Its kind stands in front."""
+
 ModelName = NewType("ModelName", str)
 PeerId = NewType("PeerId", str)
 """One dataplane instance: the first part of every turn id that it mints."""

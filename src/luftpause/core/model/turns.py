@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from luftpause.core.model.ids import CallerId, ModelName, PeerId, PrincipalId, RunId, ToolCallId, TurnId
+from luftpause.core.model.ids import CallerId, Mark, ModelName, PeerId, PrincipalId, RunId, ToolCallId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
 
 
@@ -31,13 +31,21 @@ class IdentityKeys:
 
     Attributes:
         run: the `x-luftpause-run-id` header.
+        session: of the harness itself; empty where it names none.
         tool_calls: every tool-call id that the request echoes, in order of appearance.
+        cache_key: the request's `prompt_cache_key`; empty without one.
+        said: what was said in the request, the newest answer first.
         parent: the `x-luftpause-parent` header.
+        parent_session: the harness's session that this one belongs to; empty where it names none.
     """
 
     run: RunId | None = None
+    session: str = ""
     tool_calls: tuple[ToolCallId, ...] = ()
+    cache_key: str = ""
+    said: tuple[Mark, ...] = ()
     parent: RunId | None = None
+    parent_session: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from luftpause.core.model.ids import (
     CallerId,
+    Mark,
     ModelName,
     PeerId,
     PrincipalId,
@@ -65,12 +66,14 @@ class TurnFinished:
     Attributes:
         finish: the engine's own finish reason, empty when it gave none.
         usage: None when the engine reported none.
+        marks: what the answer may be recognised by besides its tool calls; for the shell, no policy reads them.
     """
 
     turn: TurnId
     finish: str = ""
     usage: Usage | None = None
     tool_calls: tuple[ToolCallId, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +175,7 @@ class KnownRun:
 
     Attributes:
         age_s: since its last turn ended, seconds.
-        tool_calls: ids that its next turn may echo and be recognised by; for the shell, no policy reads them.
+        marks: what its next turn may be recognised by; for the shell, no policy reads them.
     """
 
     run: RunId
@@ -182,7 +185,7 @@ class KnownRun:
     caller: CallerId
     principal: PrincipalId
     age_s: float
-    tool_calls: tuple[ToolCallId, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import msgspec
 
 from luftpause.core.dialects.dialect import Dialect, Peek
 from luftpause.core.dialects.failures import Failure, FailureCode
+from luftpause.core.dialects.harness import HarnessSession, harness_session
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL
 from luftpause.core.model.replicas import ReplicaKind
@@ -51,12 +52,13 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
     standing = standing_of(headers)
     check_media_type(headers)
     body = await read_body(headers, call.line, around.settings)
-    found = target.dialect.peek(target.path, body, with_identity=standing.run is None)
+    harness = harness_session(headers)
+    found = target.dialect.peek(target.path, body, with_identity=standing.run is None and not harness.session)
     return TurnCourse(
         around,
         call,
         run=standing.run,
-        offer=_offer(around, standing, found, len(body)),
+        offer=_offer(around, standing, harness, found, len(body)),
         asked=Asked(
             dialect=target.dialect,
             target=target.path.encode() + (b"?" + target.query if target.query else b""),
@@ -68,7 +70,9 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
     )
 
 
-def _offer(around: Surroundings, standing: Standing, found: Peek, prompt_bytes: int) -> TurnOffer:
+def _offer(
+    around: Surroundings, standing: Standing, harness: HarnessSession, found: Peek, prompt_bytes: int
+) -> TurnOffer:
     return TurnOffer(
         turn=around.turns.open(),
         peer=around.turns.peer,
@@ -77,6 +81,13 @@ def _offer(around: Surroundings, standing: Standing, found: Peek, prompt_bytes: 
         service_class=standing.service_class,
         caller=standing.caller,
         principal=ANONYMOUS_PRINCIPAL,
-        keys=IdentityKeys(run=standing.run, tool_calls=found.tool_calls, parent=standing.parent),
+        keys=IdentityKeys(
+            run=standing.run,
+            session=harness.session,
+            tool_calls=found.tool_calls,
+            cache_key=found.cache_key,
+            parent=standing.parent,
+            parent_session=harness.parent,
+        ),
         prompt_bytes=prompt_bytes,
     )

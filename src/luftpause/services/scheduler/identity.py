@@ -1,7 +1,8 @@
 """Which run a turn belongs to, and whose that run is.
 
 A run is the principal's who used its id first; for anyone else there is no such run. Without a header a run is
-recognised by the tool-call ids that the request echoes, within its principal. Knows no policy and no clock.
+recognised by its *marks*, within its principal: a harness's session, the tool-call ids that the request echoes, its
+cache key, what was said in it. A mark of two runs identifies neither. Knows no policy and no clock.
 """
 
 import secrets
@@ -9,32 +10,34 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from luftpause.core.model.ids import Instant, PrincipalId, RunId, ToolCallId
+from luftpause.core.model.ids import Instant, Mark, PrincipalId, RunId
+from luftpause.core.model.marks import call_marks, key_mark, session_mark
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.turns import IdentityKeys
+from luftpause.core.scheduling.state import Run
 
 RUN_ID_BYTES: Final = 16
 """Random bytes of a minted id: 128 bits cannot be guessed."""
 ENTRIES_MAX: Final = 200_000
-"""Remembered tool-call ids, and remembered owners: beyond it the oldest goes, whatever its age."""
+"""Remembered marks, and remembered owners: beyond it the oldest goes, whatever its age."""
 
-_CallKey = tuple[PrincipalId, ToolCallId]
+_MarkKey = tuple[PrincipalId, Mark]
 
 
 class RunIdentity:
-    """The scheduler's memory of ids.
+    """The scheduler's memory of ids and marks.
 
     Args:
-        memory_s: how long an id is remembered after it was last seen, seconds.
-        is_live: says whether the scheduler knows a run; the owner of a live run is never forgotten.
+        memory_s: how long an id or mark is remembered after it was last seen, seconds.
+        find: returns what the scheduler knows of a run; the owner of a run that it knows is never forgotten.
     """
 
-    def __init__(self, *, memory_s: float, is_live: Callable[[RunId], bool]) -> None:
+    def __init__(self, *, memory_s: float, find: Callable[[RunId], Run | None]) -> None:
         self._memory_s = memory_s
-        self._is_live = is_live
+        self._find = find
         self._owners: OrderedDict[RunId, tuple[PrincipalId, Instant]] = OrderedDict()
-        self._calls: OrderedDict[_CallKey, tuple[RunId | None, Instant]] = OrderedDict()
-        self._calls_of: dict[RunId, set[_CallKey]] = {}
+        self._marks: OrderedDict[_MarkKey, tuple[RunId | None, Instant]] = OrderedDict()
+        self._marks_of: dict[RunId, set[_MarkKey]] = {}
 
     def resolve(self, principal: PrincipalId, keys: IdentityKeys, now: Instant) -> RunId | Refusal:
         """Return the run of a turn: the one it names, else the one it is recognised as, else a new one.
@@ -43,10 +46,16 @@ class RunIdentity:
         """
         self._prune(now)
         if keys.run is None:
-            return self._recognise(principal, keys.tool_calls) or _mint()
+            return self._recognise(principal, keys) or _mint()
         if self.owner(keys.run) in (None, principal):
             return keys.run
         return Refusal(reason=RefusalReason.UNKNOWN_RUN, message=f"no run '{keys.run}'")
+
+    def parent(self, principal: PrincipalId, keys: IdentityKeys) -> RunId | None:
+        """Return the run that a request names as its parent, unless that is somebody else's."""
+        if keys.parent is not None:
+            return keys.parent if self.owner(keys.parent) in (None, principal) else None
+        return self._marked(principal, (session_mark(keys.parent_session),)) if keys.parent_session else None
 
     def claim(self, run: RunId, principal: PrincipalId, now: Instant) -> None:
         """Note that a principal uses a run; whoever was first keeps it."""
@@ -58,59 +67,80 @@ class RunIdentity:
         known = self._owners.get(run)
         return None if known is None else known[0]
 
-    def learn(self, run: RunId, calls: Iterable[ToolCallId], now: Instant) -> None:
-        """Remember the tool-call ids that a turn of the run ended in. An id of two runs identifies neither."""
+    def learn(self, run: RunId, marks: Iterable[Mark], now: Instant) -> None:
+        """Remember marks of a run. One that another run has too identifies neither."""
         principal = self.owner(run)
         if principal is None:
             return
-        for call in calls:
-            key = (principal, call)
-            known = self._calls.get(key)
-            self._calls[key] = (run if known is None or known[0] == run else None, now)
-            self._calls.move_to_end(key)
-            self._calls_of.setdefault(run, set()).add(key)
+        for mark in marks:
+            key = (principal, mark)
+            known = self._marks.get(key)
+            self._marks[key] = (run if known is None or known[0] == run else None, now)
+            self._marks.move_to_end(key)
+            self._marks_of.setdefault(run, set()).add(key)
         self._prune(now)
 
     def forget(self, run: RunId) -> None:
         """Drop everything about a run."""
         self._owners.pop(run, None)
-        for key in self._calls_of.pop(run, ()):
-            known = self._calls.get(key)
+        for key in self._marks_of.pop(run, ()):
+            known = self._marks.get(key)
             if known is not None and known[0] == run:
-                del self._calls[key]
+                del self._marks[key]
 
-    def _recognise(self, principal: PrincipalId, calls: Iterable[ToolCallId]) -> RunId | None:
-        """Return the one run that the echoed ids point to; None when there is none, or more than one."""
-        runs = {known[0] for call in calls if (known := self._calls.get((principal, call))) is not None}
+    def _recognise(self, principal: PrincipalId, keys: IdentityKeys) -> RunId | None:
+        """Return the run that a request without a run id belongs to; None when that is a new one.
+
+        A session says it all: one that is not known yet is new, whatever else its requests share with others'. A cache
+        key may be shared by many, and what was said is only likely: neither is believed of a run that is in use.
+        """
+        if keys.session:
+            return self._marked(principal, (session_mark(keys.session),))
+        run = self._marked(principal, call_marks(keys.tool_calls)) if keys.tool_calls else None
+        if run is None and keys.cache_key:
+            run = self._at_rest(self._marked(principal, (key_mark(keys.cache_key),)), may_be_paused=False)
+        for mark in keys.said:
+            if run is not None:
+                break
+            run = self._at_rest(self._marked(principal, (mark,)), may_be_paused=True)
+        return run
+
+    def _at_rest(self, run: RunId | None, *, may_be_paused: bool) -> RunId | None:
+        known = None if run is None else self._find(run)
+        return run if known is not None and known.at_rest and (may_be_paused or not known.paused) else None
+
+    def _marked(self, principal: PrincipalId, marks: Iterable[Mark]) -> RunId | None:
+        """Return the one run that marks point to; None when there is none, or more than one."""
+        runs = {known[0] for mark in marks if (known := self._marks.get((principal, mark))) is not None}
         runs.discard(None)
         return runs.pop() if len(runs) == 1 else None
 
     def _prune(self, now: Instant) -> None:
         """Drop what is too old or too much; each entry is looked at when it has become the oldest."""
         limit = now - self._memory_s
-        while self._calls:
-            key, (run, seen) = next(iter(self._calls.items()))
-            if seen >= limit and len(self._calls) <= ENTRIES_MAX:
+        while self._marks:
+            key, (run, seen) = next(iter(self._marks.items()))
+            if seen >= limit and len(self._marks) <= ENTRIES_MAX:
                 break
-            del self._calls[key]
+            del self._marks[key]
             if run is not None:
                 self._drop_key(run, key)
         while self._owners:
             name, (principal, seen) = next(iter(self._owners.items()))
             if seen >= limit and len(self._owners) <= ENTRIES_MAX:
                 break
-            if self._is_live(name) and len(self._owners) <= ENTRIES_MAX:
+            if self._find(name) is not None and len(self._owners) <= ENTRIES_MAX:
                 self._owners[name] = (principal, now)
                 self._owners.move_to_end(name)
             else:
                 self.forget(name)
 
-    def _drop_key(self, run: RunId, key: _CallKey) -> None:
-        keys = self._calls_of.get(run)
+    def _drop_key(self, run: RunId, key: _MarkKey) -> None:
+        keys = self._marks_of.get(run)
         if keys is not None:
             keys.discard(key)
             if not keys:
-                del self._calls_of[run]
+                del self._marks_of[run]
 
 
 def _mint() -> RunId:

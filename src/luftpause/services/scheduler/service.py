@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol, assert_never
 
 from luftpause.core.model.ids import Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.marks import call_marks, named_marks
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
@@ -33,7 +34,7 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.reasons import explain
-from luftpause.core.scheduling.state import Decision, State, empty_state
+from luftpause.core.scheduling.state import Decision, Run, State, empty_state
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 from luftpause.services.scheduler.identity import RunIdentity
 from luftpause.services.scheduler.metrics import SchedulerMetrics
@@ -73,7 +74,7 @@ class SchedulerService:
         self.settings = settings
         self._witnesses = tuple(witnesses)
         self._state = empty_state(settings.limits)
-        self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, is_live=self._is_live)
+        self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=self._find_run)
         self._metrics = SchedulerMetrics(lambda: self._state)
         self._mailbox: deque[Event] = deque()
         self._busy = False
@@ -125,25 +126,27 @@ class SchedulerService:
             raise TurnRefusedError(_SHUTTING_DOWN)
         known = self._tickets.waiting(offer.turn)
         if known is not None:
-            self._submit(_arrival(offer, known.run, self._parent(offer)))
+            self._submit(_arrival(offer, known.run, self._identity.parent(offer.principal, offer.keys)))
             return known
         now = self.now()
         run = self._run_of(offer, now)
         ticket = self._tickets.write(offer.turn, run)
-        self._submit(_arrival(offer, run, self._parent(offer)))
+        self._submit(_arrival(offer, run, self._identity.parent(offer.principal, offer.keys)))
         if ticket.placement.done():
             error = ticket.placement.exception()
             if error is not None:
                 raise error
         self._identity.claim(run, offer.principal, now)
+        self._identity.learn(run, named_marks(offer.keys), now)
         return ticket
 
     def report(self, report: TurnReport) -> None:
         """See `SchedulerDesk.report`."""
-        if isinstance(report, TurnFinished) and report.tool_calls:
+        if isinstance(report, TurnFinished) and (report.tool_calls or report.marks):
             turn = self._state.turns.get(report.turn)
             if turn is not None and turn.in_run:
-                self._identity.learn(turn.arrival.run, report.tool_calls, self.now())
+                marks = (*call_marks(report.tool_calls), *report.marks)
+                self._identity.learn(turn.arrival.run, marks, self.now())
         self._submit(report)
 
     def end_run(self, principal: PrincipalId, run: RunId) -> bool:
@@ -166,7 +169,7 @@ class SchedulerService:
         for run in report.runs:
             self._identity.claim(run.run, run.principal, now)
             if self._identity.owner(run.run) == run.principal:
-                self._identity.learn(run.run, run.tool_calls, now)
+                self._identity.learn(run.run, run.marks, now)
         self._submit(report)
 
     def peer_lost(self, peer: PeerId) -> None:
@@ -185,8 +188,8 @@ class SchedulerService:
         """Take in what a probe saw."""
         self._submit(probe)
 
-    def _is_live(self, run: RunId) -> bool:
-        return run in self._state.runs
+    def _find_run(self, run: RunId) -> Run | None:
+        return self._state.runs.get(run)
 
     def _run_of(self, offer: TurnOffer, now: Instant) -> RunId:
         """Return the run of an offer. An open turn that is offered again belongs where it belonged.
@@ -201,11 +204,6 @@ class SchedulerService:
         if isinstance(run, Refusal):
             raise TurnRefusedError(run)
         return run
-
-    def _parent(self, offer: TurnOffer) -> RunId | None:
-        """Return the run that the offer names as its parent, unless that is somebody else's."""
-        parent = offer.keys.parent
-        return parent if parent is not None and self._identity.owner(parent) in (None, offer.principal) else None
 
     def _submit(self, event: Event) -> None:
         """Take an event in now, or right after the one that is being taken in."""

@@ -1,0 +1,31 @@
+"""What a run is recognised by, as marks: each kind has its own first letters, so that no two kinds meet."""
+
+from collections.abc import Iterable
+
+from luftpause.core.model.ids import Mark, ToolCallId
+from luftpause.core.model.turns import IdentityKeys
+
+
+def call_marks(calls: Iterable[ToolCallId]) -> tuple[Mark, ...]:
+    """Return the marks of tool calls that a turn ended in, or that a request echoes."""
+    return tuple(Mark(f"call:{call}") for call in calls)
+
+
+def session_mark(session: str) -> Mark:
+    """Return the mark of a harness's session."""
+    return Mark(f"session:{session}")
+
+
+def key_mark(cache_key: str) -> Mark:
+    """Return the mark of a `prompt_cache_key`."""
+    return Mark(f"key:{cache_key}")
+
+
+def named_marks(keys: IdentityKeys) -> tuple[Mark, ...]:
+    """Return the marks that a request gives its run by its own names: they stay the run's from turn to turn."""
+    named: list[Mark] = []
+    if keys.session:
+        named.append(session_mark(keys.session))
+    if keys.cache_key:
+        named.append(key_mark(keys.cache_key))
+    return tuple(named)
