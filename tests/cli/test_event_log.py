@@ -9,7 +9,7 @@ from adapters.event_log.logs import event_log, write
 from luftpause.adapters.event_log.replaying import replay
 from stories.programs import running
 from stories.raw_wire import Engine, ask, chat_body
-from stories.set_ups import free_port
+from stories.set_ups import FREE_PORTS, MODEL, free_port
 from stories.set_ups import replicas as declared
 from stories.set_ups import write as configured
 from testkit.commands import finished
@@ -44,3 +44,21 @@ def test_a_log_that_cannot_be_written_is_one_line_and_exit_code_1(tmp_path: Path
     assert ended.returncode == 1
     assert "error: --event-log: cannot write" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_real_log_says_what_another_policy_would_have_done(tmp_path: Path) -> None:
+    log = tmp_path / "events.log"
+    engine_options = ("--port", "0", "--model", MODEL, "--speedup", "5")
+    with running(tmp_path, "engine", "fake-engine", *engine_options) as engine:
+        config = configured(tmp_path, declared(engine.url("engine")), FREE_PORTS)
+        with running(tmp_path, "up", "up", "--config", config, "--event-log", str(log)) as up:
+            load = ("--agents", "6", "--runs", "12", "--tool-s", "0.05", "--base-url", f"{up.url('dataplane')}/v1")
+            assert finished("loadgen", *load).returncode == 0
+            assert up.interrupt() == 0
+    told = finished("replay", str(log), "--policy", "router", "--json", "-")
+    assert told.returncode == 0, told.stderr
+    report = json.loads(told.stdout)
+    assert (report["trace"]["whole_runs"], report["trace"]["estimated_turns"]) == (12, 0)
+    assert {"step_s", "prefill_tps"} <= set(report["engines"][0]["fitted"])
+    assert report["run_time_error"] is not None
+    assert report["columns"]["what-if"]["unfinished_runs"] == 0

@@ -1,12 +1,17 @@
 """The arms, on a pool that only notes what they do."""
 
+from dataclasses import replace
+
 import pytest
 
+from luftpause.core.model.ids import ModelName
 from luftpause.testkit.sim.admission import TurnAdmission
 from luftpause.testkit.sim.arms import ARMS, make_arm
 from luftpause.testkit.sim.clients import SimRun, SimTurn
 from luftpause.testkit.sim.forwarding import Direct, Router
+from luftpause.testkit.sim.plans import MODEL, draw_plan
 from luftpause.testkit.sim.scenario import RouterFigures
+from luftpause.testkit.sim.setting import Setting, SimReplica, setting_of
 from testkit.sim.worlds import crowd, group
 
 
@@ -37,13 +42,21 @@ class NotedPool:
         return [replica for _, replica in self.sent]
 
 
+def run_of(number: int, model: str = MODEL) -> SimRun:
+    return SimRun(replace(draw_plan(group(), 1, number), model=ModelName(model)), 0.0)
+
+
+def setting(replicas: int = 2, router: RouterFigures | None = None) -> Setting:
+    return replace(setting_of(crowd(replicas=replicas)), router=router or RouterFigures())
+
+
 def turn(key: int, run: SimRun | None = None) -> SimTurn:
-    return SimTurn(run or SimRun(group(), 1, key, 0.0), key, 1, 0.0)
+    return SimTurn(run or run_of(key), key, 1, 0.0)
 
 
 def test_direct_goes_round_whatever_happens() -> None:
     pool = NotedPool()
-    arm = Direct(pool, 3)
+    arm = Direct(pool, setting(3))
     for key in range(5):
         arm.offered(turn(key))
     assert pool.where == [0, 1, 2, 0, 1]
@@ -51,7 +64,7 @@ def test_direct_goes_round_whatever_happens() -> None:
 
 def test_a_router_keeps_a_run_where_it_was_and_puts_new_ones_where_least_is() -> None:
     pool = NotedPool()
-    arm = Router(pool, 2, RouterFigures())
+    arm = Router(pool, setting())
     first = turn(1)
     for each in (first, turn(2), turn(3)):
         arm.offered(each)
@@ -65,15 +78,15 @@ def test_a_router_keeps_a_run_where_it_was_and_puts_new_ones_where_least_is() ->
 
 def test_a_router_leaves_a_home_that_is_down_or_far_too_busy() -> None:
     pool = NotedPool()
-    arm = Router(pool, 2, RouterFigures(balance_abs=1, balance_rel=1.0))
-    run = SimRun(group(), 1, 0, 0.0)
+    arm = Router(pool, setting(router=RouterFigures(balance_abs=1, balance_rel=1.0)))
+    run = run_of(0)
     run.home = 0
     for key in range(4):
-        arm.offered(turn(key, SimRun(group(), 1, key, 0.0)))
+        arm.offered(turn(key, run_of(key)))
     arm.offered(turn(5, run))
     assert pool.where == [0, 1, 0, 1, 0]
     for number in (4, 5):
-        busy = SimRun(group(), 1, number, 0.0)
+        busy = run_of(number)
         busy.home = 0
         arm.offered(turn(number, busy))
     assert pool.where[-2:] == [0, 1]
@@ -85,7 +98,7 @@ def test_a_router_leaves_a_home_that_is_down_or_far_too_busy() -> None:
 
 def test_turn_admission_caps_what_queues_and_holds_the_rest() -> None:
     pool = NotedPool()
-    arm = TurnAdmission(pool, crowd(replicas=1), checked=True)
+    arm = TurnAdmission(pool, setting(1), checked=True)
     arm.probed(0, (1, 1))
     one, two = turn(1), turn(2)
     arm.offered(one)
@@ -103,7 +116,7 @@ def test_turn_admission_caps_what_queues_and_holds_the_rest() -> None:
 
 def test_turn_admission_takes_a_replica_that_is_down_for_unhealthy() -> None:
     pool = NotedPool()
-    arm = TurnAdmission(pool, crowd(replicas=2), checked=True)
+    arm = TurnAdmission(pool, setting(), checked=True)
     arm.probed(0, None)
     arm.probed(1, (0, 0))
     for key in range(3):
@@ -117,10 +130,25 @@ def test_turn_admission_takes_a_replica_that_is_down_for_unhealthy() -> None:
 
 
 @pytest.mark.parametrize("name", ARMS)
+def test_every_arm_sends_a_turn_only_where_its_model_is(name: str) -> None:
+    engine = crowd().engine
+    models = (("small",), ("large", "small"), ("large",))
+    places = tuple(SimReplica(engine=engine, models=tuple(map(ModelName, each))) for each in models)
+    pool = NotedPool()
+    arm = make_arm(name, pool, Setting(replicas=places), checked=False)
+    for replica in range(3):
+        arm.probed(replica, (0, 0))
+    for key, model in enumerate(["large", "small"] * 4):
+        arm.offered(turn(key, run_of(key, model)))
+    assert set(pool.where[::2]) == {1, 2}
+    assert set(pool.where[1::2]) == {0, 1}
+
+
+@pytest.mark.parametrize("name", ARMS)
 def test_every_arm_can_be_made_by_its_name(name: str) -> None:
-    make_arm(name, NotedPool(), crowd(), checked=False).at_rest()
+    make_arm(name, NotedPool(), setting(), checked=False).at_rest()
 
 
 def test_there_is_no_other_arm() -> None:
     with pytest.raises(ValueError, match="no arm 'best'; there are direct, router, turn-admission"):
-        make_arm("best", NotedPool(), crowd(), checked=False)
+        make_arm("best", NotedPool(), setting(), checked=False)

@@ -6,13 +6,12 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.sim import world as module
 from luftpause.testkit.sim.arms import ARMS
 from luftpause.testkit.sim.scenario import Faults, Outage
-from luftpause.testkit.sim.world import World
-from testkit.sim.worlds import crowd, group
+from testkit.sim.worlds import crowd, group, world_of
 
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_every_run_that_began_ends_and_nothing_is_left(arm: str) -> None:
-    world = World(crowd(), arm, 1, checked=True)
+    world = world_of(crowd(), arm, checked=True)
     world.run_until(30.0)
     assert world.unfinished
     world.drain()
@@ -26,7 +25,7 @@ def test_trouble_loses_no_turn_and_serves_none_twice(arm: str) -> None:
     faults = Faults(refused=0.05, cut=0.05, retry_s=0.5)
     outages = (Outage(replica=0, at_s=10.0, for_s=5.0), Outage(replica=1, at_s=12.0, for_s=10.0))
     agents = (group(count=12), group("people", "interactive", runs_per_min=60.0, system_tokens=64))
-    world = World(crowd(*agents, faults=faults, outages=outages), arm, 1, checked=True)
+    world = world_of(crowd(*agents, faults=faults, outages=outages), arm, checked=True)
     world.run_until(40.0)
     world.drain()
     assert world.failed_turns > 20
@@ -34,7 +33,7 @@ def test_trouble_loses_no_turn_and_serves_none_twice(arm: str) -> None:
 
 
 def test_an_agent_gives_up_at_last() -> None:
-    world = World(crowd(faults=Faults(refused=1.0, retry_s=0.1, attempts=3)), "turn-admission", 1, checked=True)
+    world = world_of(crowd(faults=Faults(refused=1.0, retry_s=0.1, attempts=3)), "turn-admission", checked=True)
     world.run_until(5.0)
     world.drain()
     assert world.ended
@@ -42,7 +41,7 @@ def test_an_agent_gives_up_at_last() -> None:
 
 
 def test_a_closed_loop_has_as_many_runs_as_agents() -> None:
-    world = World(crowd(group(count=5)), "direct", 1)
+    world = world_of(crowd(group(count=5)), "direct")
     for at in (3.0, 10.0, 20.0):
         world.run_until(at)
         assert world.unfinished == 5
@@ -51,7 +50,7 @@ def test_a_closed_loop_has_as_many_runs_as_agents() -> None:
 def test_an_open_loop_begins_as_many_runs_whatever_serves_them() -> None:
     begun = set()
     for arm in ARMS:
-        world = World(crowd(group(runs_per_min=120.0)), arm, 1)
+        world = world_of(crowd(group(runs_per_min=120.0)), arm)
         world.run_until(60.0)
         begun.add(len(world.ended) + world.unfinished)
     assert len(begun) == 1
@@ -60,7 +59,7 @@ def test_an_open_loop_begins_as_many_runs_whatever_serves_them() -> None:
 
 def test_a_run_that_stays_computes_nothing_twice_and_one_that_moves_does() -> None:
     def reprefilled(arm: str) -> int:
-        world = World(crowd(group(count=2), kv_tokens=100_000), arm, 1)
+        world = world_of(crowd(group(count=2), kv_tokens=100_000), arm)
         world.run_until(30.0)
         return sum(run.reprefilled_tokens for run in world.ended)
 
@@ -70,14 +69,14 @@ def test_a_run_that_stays_computes_nothing_twice_and_one_that_moves_does() -> No
 
 def test_a_run_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DRAIN_S_MAX", 5.0)
-    world = World(crowd(group(count=1, tool_s=3600.0)), "direct", 1)
+    world = world_of(crowd(group(count=1, tool_s=3600.0)), "direct")
     world.run_until(5.0)
     with pytest.raises(AssertionError, match=r"never ended: \['batch-0'\]"):
         world.drain()
 
 
 def test_a_tool_call_longer_than_a_run_is_remembered_does_no_harm() -> None:
-    world = World(crowd(group(count=2, tool_s=4000.0)), "turn-admission", 1)
+    world = world_of(crowd(group(count=2, tool_s=4000.0)), "turn-admission")
     world.run_until(5000.0)
     world.drain()
     assert len(world.ended) >= 2

@@ -1,8 +1,11 @@
-"""Small scenarios for tests."""
+"""Small scenarios for tests, and their worlds."""
 
 from typing import Literal
 
 from luftpause.testkit.sim.scenario import AgentGroup, EngineFigures, Faults, Outage, Scenario, ToolTimes
+from luftpause.testkit.sim.setting import setting_of
+from luftpause.testkit.sim.sources import Drawn
+from luftpause.testkit.sim.world import World
 
 
 def group(
@@ -51,3 +54,8 @@ def crowd(
         faults=faults or Faults(),
         outages=outages,
     )
+
+
+def world_of(scenario: Scenario, arm: str, *, checked: bool = False) -> World:
+    """Return the world that a scenario describes, drawn from seed 1."""
+    return World(setting_of(scenario), Drawn(scenario, 1), arm, 1, checked=checked)

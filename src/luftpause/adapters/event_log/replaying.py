@@ -16,10 +16,10 @@ from luftpause.adapters.event_log.lines import (
     Segment,
     digest_of,
     event_in,
-    line_in,
     orders_text,
     state_in,
 )
+from luftpause.adapters.event_log.reading import Reading, UnreadableError, unreadable
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide
@@ -84,26 +84,13 @@ def replay(lines: Iterable[bytes], prove: Callable[[State], None] | None = None)
     """
     seen = Replayed()
     state: State | None = None
-    torn: tuple[int, LineError] | None = None
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
-            continue
-        try:
-            line = line_in(text)
-        except LineError as error:
-            if torn is not None:
-                raise _at(*torn) from error
-            torn = number, error
-            continue
-        if torn is not None:
-            if not isinstance(line, Segment):
-                raise _at(*torn)
-            seen.torn, torn = seen.torn + 1, None
-        state = _take(line, state, number, seen, prove)
-    if torn is not None:
-        seen.torn += 1
-    if not seen.segments:
-        raise DifferenceError("no segment: this is no event log, or one without its beginning")
+    reading = Reading(lines)
+    try:
+        for number, line in reading:
+            state = _take(line, state, number, seen, prove)
+    except UnreadableError as error:
+        raise DifferenceError(str(error)) from error
+    seen.torn = reading.torn
     return seen
 
 
@@ -117,7 +104,7 @@ def _take(
             try:
                 return state_in(line)
             except LineError as error:
-                raise _at(number, error) from error
+                raise unreadable(number, error) from error
         case Gap(dropped=dropped):
             seen.dropped += dropped
             return None
@@ -131,7 +118,7 @@ def _decide(line: Entry, before: State, number: int, seen: Replayed, prove: Call
     try:
         event = event_in(line)
     except LineError as error:
-        raise _at(number, error) from error
+        raise unreadable(number, error) from error
     decision = decide(before, event, Instant(line.now))
     orders = orders_text(decision.actions)
     if orders != bytes(line.orders):
@@ -151,7 +138,3 @@ def _decide(line: Entry, before: State, number: int, seen: Replayed, prove: Call
     seen.events += 1
     seen.count(decision.actions)
     return decision.state
-
-
-def _at(number: int, error: LineError) -> DifferenceError:
-    return DifferenceError(f"line {number}: {error}")

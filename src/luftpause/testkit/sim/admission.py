@@ -7,7 +7,6 @@ from collections import deque
 from typing import Final, assert_never
 
 from luftpause.core.model.ids import (
-    ANONYMOUS_PRINCIPAL,
     Instant,
     ModelName,
     PeerId,
@@ -37,9 +36,8 @@ from luftpause.core.scheduling.state import Limits, State, empty_state
 from luftpause.testkit.sim.account import Account
 from luftpause.testkit.sim.clients import SimRun, SimTurn
 from luftpause.testkit.sim.pool import Pool
-from luftpause.testkit.sim.scenario import Scenario
+from luftpause.testkit.sim.setting import Setting
 
-MODEL: Final = ModelName("simulated")
 PEER: Final = PeerId("sim")
 BYTES_PER_TOKEN: Final = 4
 
@@ -50,7 +48,7 @@ class TurnAdmission:
     With `checked`, the state is proved sound and every decision audited after each event.
     """
 
-    def __init__(self, pool: Pool, scenario: Scenario, *, checked: bool) -> None:
+    def __init__(self, pool: Pool, setting: Setting, *, checked: bool) -> None:
         self._pool = pool
         self.state: State = empty_state(Limits())
         self._account = Account(self.state.limits) if checked else None
@@ -59,25 +57,25 @@ class TurnAdmission:
         self._busy = False
         self._wake_at: float | None = None
         self.events = 0
-        self._names = [ReplicaId(f"replica-{number}") for number in range(scenario.replicas)]
+        self._names = [ReplicaId(f"replica-{number}") for number in range(len(setting.replicas))]
         self._numbers = {name: number for number, name in enumerate(self._names)}
-        for name in self._names:
-            self._tell(ReplicaAdded(spec=_spec(name)))
+        for name, replica in zip(self._names, setting.replicas, strict=True):
+            self._tell(ReplicaAdded(spec=_spec(name, replica.models)))
 
     def offered(self, turn: SimTurn) -> None:
         """Tell that it arrived."""
         self._open[turn.turn_id] = turn
-        run = turn.run
+        plan = turn.run.plan
         self._tell(
             TurnArrived(
                 turn=turn.turn_id,
                 peer=PEER,
-                run=run.run_id,
-                model=MODEL,
+                run=plan.run,
+                model=plan.model,
                 kind=ReplicaKind.GENERATIVE,
-                service_class=run.service_class,
-                caller=run.caller,
-                principal=ANONYMOUS_PRINCIPAL,
+                service_class=plan.service_class,
+                caller=plan.caller,
+                principal=plan.principal,
                 prompt_bytes=turn.prompt_tokens * BYTES_PER_TOKEN,
             )
         )
@@ -93,7 +91,7 @@ class TurnAdmission:
         usage = Usage(
             prompt_tokens=turn.prompt_tokens, completion_tokens=leg.reply_tokens, cached_tokens=turn.cached_tokens
         )
-        if leg.tool_s is None:
+        if not leg.paused:
             self._tell(TurnFinished(turn=turn.turn_id, finish="stop", usage=usage))
             return
         calls = (ToolCallId(f"call-{turn.key}"),)
@@ -167,6 +165,6 @@ class TurnAdmission:
                 assert_never(action)
 
 
-def _spec(name: ReplicaId) -> ReplicaSpec:
+def _spec(name: ReplicaId, models: tuple[ModelName, ...]) -> ReplicaSpec:
     endpoint = Endpoint(url=f"http://{name}.invalid")
-    return ReplicaSpec(replica=name, endpoint=endpoint, models=(MODEL,), engine=EngineKind.SGLANG)
+    return ReplicaSpec(replica=name, endpoint=endpoint, models=models, engine=EngineKind.SGLANG)

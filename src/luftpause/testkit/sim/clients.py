@@ -1,111 +1,82 @@
-"""Simulated agents: what each of their runs contains, and where it stands.
+"""Simulated agents: where each of their runs stands, and what becomes of its turns.
 
-A run's contents are drawn from the seed, its group and its number alone, so the same run meets the same tools and
-lengths whatever arm serves it. Knows nothing of engines or scheduling.
+Knows nothing of engines or scheduling.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
-from luftpause.core.model.ids import CallerId, RunId, TurnId
+from luftpause.core.model.ids import TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.sim.dice import Dice
-from luftpause.testkit.sim.scenario import AgentGroup, Faults, ToolTimes
+from luftpause.testkit.sim.plans import Leg, RunPlan
+from luftpause.testkit.sim.scenario import Faults
 from luftpause.testkit.sim.sequence import Request
-
-
-@dataclass(frozen=True, slots=True)
-class Leg:
-    """One turn of a run: what the prompt gains before it, what it replies, and the tool that follows.
-
-    `tool_s` is None for the last turn.
-    """
-
-    new_tokens: int
-    reply_tokens: int
-    tool_s: float | None
-
-
-def draw_legs(group: AgentGroup, seed: int, number: int) -> tuple[Leg, ...]:
-    """Return the turns of a group's run."""
-    dice = Dice(f"run {seed} {group.name} {number}")
-    rounds = dice.whole(*group.tool_calls)
-    legs = []
-    new_tokens = dice.whole(*group.context_tokens)
-    for _ in range(rounds):
-        legs.append(Leg(new_tokens, dice.whole(*group.call_tokens), _tool_s(group.tools, dice)))
-        new_tokens = dice.whole(*group.result_tokens)
-    legs.append(Leg(new_tokens, dice.whole(*group.reply_tokens), None))
-    return tuple(legs)
-
-
-def _tool_s(tools: tuple[ToolTimes, ...], dice: Dice) -> float:
-    left = dice.unit() * sum(tool.share for tool in tools)
-    chosen = tools[-1]
-    for tool in tools:
-        left -= tool.share
-        if left < 0:
-            chosen = tool
-            break
-    return dice.log_normal(chosen.median_s, chosen.sigma)
 
 
 class SimRun:
     """A run under way.
 
     Attributes:
+        stream: of its source.
         next_leg: which of its turns is next or open.
-        context_tokens: its conversation so far, below the system prompt.
-        prompt_tokens_before: of the last answered turn, 0 before the first.
+        context_tokens: its conversation so far, below what it shares with other runs.
+        rewrites: how often its prompt was begun anew.
+        prompt_tokens_before: of the last answered turn, 0 before the first and after a rewrite.
         home: replica of its last turn, None before the first.
         reprefilled_tokens: of prompts that had been computed before, and were computed again.
         moves: turns that went to another replica than the one before.
+        turns: sent to an engine, failed ones included.
+        turn_s: how long each answered turn took, from its offer on.
     """
 
     __slots__ = (
         "begun_at",
-        "caller",
         "context_tokens",
-        "group",
         "home",
-        "legs",
         "moves",
         "next_leg",
-        "number",
+        "plan",
         "prompt_tokens_before",
         "reprefilled_tokens",
+        "rewrites",
         "run_id",
         "service_class",
+        "stream",
+        "turn_s",
         "turns",
     )
 
-    def __init__(self, group: AgentGroup, seed: int, number: int, now: float) -> None:
-        self.group = group
-        self.number = number
-        self.run_id = RunId(f"{group.name}-{number}")
-        self.service_class = ServiceClass(group.service_class)
-        self.caller = CallerId(f"{group.name}-{number % group.callers}")
-        self.legs = draw_legs(group, seed, number)
+    def __init__(self, plan: RunPlan, now: float, stream: int = 0) -> None:
+        self.plan = plan
+        self.run_id = plan.run
+        self.service_class = plan.service_class
+        self.stream = stream
         self.begun_at = now
         self.next_leg = 0
         self.context_tokens = 0
+        self.rewrites = 0
         self.prompt_tokens_before = 0
         self.home: int | None = None
         self.reprefilled_tokens = 0
         self.moves = 0
         self.turns = 0
+        self.turn_s: list[float] = []
 
     @property
     def leg(self) -> Leg:
         """The turn that is next or open."""
-        return self.legs[self.next_leg]
+        return self.plan.legs[self.next_leg]
 
-    def answered(self, prompt_tokens: int) -> None:
+    def answered(self, turn: "SimTurn", now: float) -> None:
         """Take in an answer to the open turn."""
         leg = self.leg
+        self.turn_s.append(now - turn.offered_at)
         self.context_tokens += leg.new_tokens + leg.reply_tokens
-        self.prompt_tokens_before = prompt_tokens
+        self.prompt_tokens_before = turn.prompt_tokens
         self.next_leg += 1
+        if leg.away_s is not None and self.leg.rewritten:
+            self.rewrites += 1
+            self.context_tokens = self.prompt_tokens_before = 0
 
 
 class TurnPhase(Enum):
@@ -146,7 +117,7 @@ class SimTurn:
         self.offered_at = now
         self.phase = TurnPhase.OFFERED
         self.replica = -1
-        self.prompt_tokens = run.group.system_tokens + run.context_tokens + run.leg.new_tokens
+        self.prompt_tokens = run.plan.shared_tokens + run.context_tokens + run.leg.new_tokens
         self.cached_tokens = 0
 
     def step(self, phase: TurnPhase) -> None:
@@ -177,9 +148,10 @@ def draw_fate(turn: SimTurn, seed: int, faults: Faults) -> Fate:
 
 def request_of(turn: SimTurn, seed: int, fate: Fate) -> Request:
     """Return the turn as an engine sees it."""
-    run, group = turn.run, turn.run.group
-    system, own = group.system_tokens, turn.prompt_tokens - group.system_tokens
-    prompt = ((f"system {group.name}", system), (run.run_id, own)) if system else ((run.run_id, own),)
+    run, plan = turn.run, turn.run.plan
+    shared, own = plan.shared_tokens, turn.prompt_tokens - plan.shared_tokens
+    segment = (f"{run.run_id} rewritten {run.rewrites}" if run.rewrites else run.run_id, own)
+    prompt = ((plan.shared_name, shared), segment) if shared else (segment,)
     dies_after = None
     if fate is Fate.CUT:
         dies_after = Dice(f"cut {_name(turn, seed)}").whole(1, run.leg.reply_tokens)
@@ -187,7 +159,7 @@ def request_of(turn: SimTurn, seed: int, fate: Fate) -> Request:
         key=turn.key,
         prompt=prompt,
         reply_tokens=run.leg.reply_tokens,
-        reply_tokens_max=group.reply_tokens_max,
+        reply_tokens_max=plan.reply_tokens_max,
         priority=0 if run.service_class is ServiceClass.INTERACTIVE else 1,
         dies_after=dies_after,
     )
@@ -195,4 +167,4 @@ def request_of(turn: SimTurn, seed: int, fate: Fate) -> Request:
 
 def _name(turn: SimTurn, seed: int) -> str:
     run = turn.run
-    return f"{seed} {run.group.name} {run.number} {run.next_leg} {turn.attempt}"
+    return f"{seed} {run.run_id} {run.next_leg} {turn.attempt}"

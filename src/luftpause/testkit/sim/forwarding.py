@@ -1,18 +1,21 @@
 """The arms that send every turn on at once, as load balancers do: `direct` and `router`. They know turns, not runs."""
 
+from collections.abc import Iterator
 from itertools import cycle
 
+from luftpause.core.model.ids import ModelName
 from luftpause.testkit.sim.clients import SimRun, SimTurn
 from luftpause.testkit.sim.pool import Pool
-from luftpause.testkit.sim.scenario import RouterFigures
+from luftpause.testkit.sim.setting import Setting
 
 
 class _Forwarding:
     """What arms without a memory of runs have in common: they hear of most things and do nothing."""
 
-    def __init__(self, pool: Pool, replicas: int) -> None:
+    def __init__(self, pool: Pool, setting: Setting) -> None:
         self._pool = pool
-        self._in_flight = [0] * replicas
+        self._setting = setting
+        self._in_flight = [0] * len(setting.replicas)
 
     def _send(self, turn: SimTurn, replica: int) -> None:
         self._in_flight[replica] += 1
@@ -47,15 +50,18 @@ class _Forwarding:
 
 
 class Direct(_Forwarding):
-    """Round robin, whatever happens."""
+    """Round robin among the replicas of a model, whatever happens."""
 
-    def __init__(self, pool: Pool, replicas: int) -> None:
-        super().__init__(pool, replicas)
-        self._turns = cycle(range(replicas))
+    def __init__(self, pool: Pool, setting: Setting) -> None:
+        super().__init__(pool, setting)
+        self._rounds: dict[ModelName, Iterator[int]] = {}
 
     def offered(self, turn: SimTurn) -> None:
         """Send it to the next replica in turn."""
-        self._send(turn, next(self._turns))
+        model = turn.run.plan.model
+        if model not in self._rounds:
+            self._rounds[model] = cycle(self._setting.serving(model))
+        self._send(turn, next(self._rounds[model]))
 
 
 class Router(_Forwarding):
@@ -64,17 +70,14 @@ class Router(_Forwarding):
     Loads are its own turns in flight. Replicas that are down are left out.
     """
 
-    def __init__(self, pool: Pool, replicas: int, figures: RouterFigures) -> None:
-        super().__init__(pool, replicas)
-        self._figures = figures
-
     def offered(self, turn: SimTurn) -> None:
         """Send it where its prefix probably is."""
         pool, loads = self._pool, self._in_flight
-        alive = [replica for replica in range(len(loads)) if pool.is_up(replica)] or list(range(len(loads)))
+        serving = self._setting.serving(turn.run.plan.model)
+        alive = [replica for replica in serving if pool.is_up(replica)] or serving
         least = min(alive, key=lambda replica: (loads[replica], replica))
         most = max(loads[replica] for replica in alive)
-        figures = self._figures
+        figures = self._setting.router
         lopsided = most - loads[least] > figures.balance_abs and most > figures.balance_rel * loads[least]
         home = turn.run.home
         self._send(turn, least if home is None or home not in alive or lopsided else home)

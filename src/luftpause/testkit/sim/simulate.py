@@ -7,6 +7,8 @@ from typing import Final
 
 from luftpause.testkit.sim.figures import Figures, figures_of
 from luftpause.testkit.sim.scenario import Scenario
+from luftpause.testkit.sim.setting import setting_of
+from luftpause.testkit.sim.sources import Drawn
 from luftpause.testkit.sim.world import World
 
 SLICE_S: Final = 10.0
@@ -47,7 +49,7 @@ def simulate(
     """
     until = scenario.warmup_s + scenario.minutes * 60
     began = time.perf_counter()
-    world = World(scenario, arm, seed, checked=checked)
+    world = World(setting_of(scenario), Drawn(scenario, seed), arm, seed, checked=checked)
     try:
         while world.now < until:
             world.run_until(min(world.now + SLICE_S, until))

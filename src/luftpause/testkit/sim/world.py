@@ -1,4 +1,4 @@
-"""One simulated world: agents, an arm and engines on one virtual clock, as a heap of what happens next.
+"""One simulated world: runs from a source, an arm and engines on one virtual clock, as a heap of what happens next.
 
 Events of one instant happen in the order in which they were planned. Deterministic: everything random is drawn from
 the seed by name. An engine works on by itself; the arm hears of what a dataplane would hear of, when it would.
@@ -11,12 +11,14 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
+from luftpause.core.model.ids import RunId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.sim.arms import make_arm
 from luftpause.testkit.sim.clients import Fate, SimRun, SimTurn, TurnPhase, draw_fate, request_of
-from luftpause.testkit.sim.dice import Dice
 from luftpause.testkit.sim.engine import Engine, EngineTotals, Outcome, Progress
-from luftpause.testkit.sim.scenario import AgentGroup, Scenario
+from luftpause.testkit.sim.plans import RunPlan
+from luftpause.testkit.sim.setting import Setting
+from luftpause.testkit.sim.sources import Source
 
 RENEW_PERIOD_S: Final = 60.0
 """As often as a dataplane renews its open turns."""
@@ -30,41 +32,53 @@ Callback = Callable[[], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedRun:
-    """What one run was like. `failed`: its agent gave it up."""
+    """What one run was like. `failed`: its agent gave it up; `turn_s`: how long each answered turn took."""
 
+    run: RunId
     service_class: ServiceClass
     begun_at: float
     ended_at: float
     turns: int
+    turn_s: tuple[float, ...]
     reprefilled_tokens: int
     moves: int
     failed: bool
 
 
 class World:
-    """A simulation under way. `run_until` lets time pass; `ended` is what came of it."""
+    """A simulation under way. `run_until` lets time pass; `ended` is what came of it.
 
-    def __init__(self, scenario: Scenario, arm: str, seed: int, *, checked: bool = False) -> None:
-        self.scenario = scenario
+    Args:
+        setting: where runs are served.
+        source: where they come from.
+        arm: one of ARMS.
+        seed: what faults are drawn from.
+        checked: prove every state and audit every decision.
+    """
+
+    def __init__(self, setting: Setting, source: Source, arm: str, seed: int, *, checked: bool = False) -> None:
+        self.setting = setting
         self.seed = seed
         self.now = 0.0
         self.ended: list[EndedRun] = []
         self.failed_turns = 0
+        self.held_turns = 0
         self.offers = 0
+        self._source = source
         self._heap: list[tuple[float, int, Callback]] = []
         self._numbers = count()
-        self._engines: list[Engine | None] = [Engine(scenario.engine) for _ in range(scenario.replicas)]
-        self._planned_at: list[float | None] = [None] * scenario.replicas
+        self._engines: list[Engine | None] = [Engine(replica.engine) for replica in setting.replicas]
+        self._planned_at: list[float | None] = [None] * len(setting.replicas)
         self._past_totals: list[EngineTotals] = []
-        self._run_numbers = [count() for _ in scenario.agents]
         self._under_way: dict[str, SimRun] = {}
         self._turns: dict[int, SimTurn] = {}
         self._begins_runs = True
-        self._arm = make_arm(arm, self, scenario, checked=checked)
+        self._arm = make_arm(arm, self, setting, checked=checked)
         self._probe()
         self._after(RENEW_PERIOD_S, self._renew)
-        self._plan_agents()
-        for outage in scenario.outages:
+        for at, stream in source.starts():
+            self._at(at, partial(self._start, stream))
+        for outage in setting.outages:
             self._after(outage.at_s, partial(self._die, outage.replica))
             self._after(outage.at_s + outage.for_s, partial(self._recover, outage.replica))
 
@@ -102,7 +116,7 @@ class World:
         limit = self.now + DRAIN_S_MAX
         while self._under_way:
             assert self.now < limit, f"never ended: {sorted(self._under_way)[:10]}"
-            self.run_until(self.now + self.scenario.probe_period_s)
+            self.run_until(self.now + self.setting.probe_period_s)
         assert not self._turns, f"turns without a run: {list(self._turns)}"
         self._arm.at_rest()
 
@@ -115,12 +129,13 @@ class World:
     def send(self, turn: SimTurn, replica: int) -> None:
         """Send a turn to an engine."""
         turn.step(TurnPhase.SENT)
+        self.held_turns += self.now > turn.offered_at
         run = turn.run
         run.moves += run.home is not None and run.home != replica
         run.home = turn.replica = replica
         run.turns += 1
         engine = self._engines[replica]
-        fate = draw_fate(turn, self.seed, self.scenario.faults)
+        fate = draw_fate(turn, self.seed, self.setting.faults)
         if engine is None:
             self._after(ANSWER_S, partial(self._fail, turn, "unreachable"))
         elif fate is Fate.REFUSED:
@@ -140,26 +155,17 @@ class World:
 
     # What happens.
 
-    def _plan_agents(self) -> None:
-        for index, group in enumerate(self.scenario.agents):
-            dice = Dice(f"begin {self.seed} {group.name}")
-            for _ in range(group.count):
-                self._after(dice.unit() * self.scenario.ramp_s, partial(self._begin_run, index, group))
-            if group.runs_per_min:
-                self._plan_arrival(index, group, dice)
-
-    def _plan_arrival(self, index: int, group: AgentGroup, dice: Dice) -> None:
-        self._after(dice.exponential(60.0 / group.runs_per_min), partial(self._arrive, index, group, dice))
-
-    def _arrive(self, index: int, group: AgentGroup, dice: Dice) -> None:
-        self._plan_arrival(index, group, dice)
-        self._begin_run(index, group)
-
-    def _begin_run(self, index: int, group: AgentGroup) -> None:
+    def _start(self, stream: int) -> None:
+        next_at = self._source.next_at(stream, self.now)
+        if next_at is not None:
+            self._at(next_at, partial(self._start, stream))
         if self._begins_runs:
-            run = SimRun(group, self.seed, next(self._run_numbers[index]), self.now)
-            self._under_way[run.run_id] = run
-            self._offer(run, 1)
+            self._begin_run(self._source.begin(stream), stream)
+
+    def _begin_run(self, plan: RunPlan, stream: int) -> None:
+        run = SimRun(plan, self.now, stream)
+        self._under_way[run.run_id] = run
+        self._offer(run, 1)
 
     def _offer(self, run: SimRun, attempt: int) -> None:
         self.offers += 1
@@ -182,7 +188,7 @@ class World:
             case Outcome.FIRST_TOKEN:
                 turn.cached_tokens = progress.cached_tokens
                 run = turn.run
-                run.reprefilled_tokens += max(0, run.prompt_tokens_before - turn.cached_tokens)
+                run.reprefilled_tokens += max(0, min(run.prompt_tokens_before, turn.prompt_tokens) - turn.cached_tokens)
                 self._arm.first_token(turn)
             case Outcome.DONE:
                 self._finish(turn)
@@ -194,11 +200,11 @@ class World:
         del self._turns[turn.key]
         run, leg = turn.run, turn.run.leg
         self._arm.finished(turn)
-        run.answered(turn.prompt_tokens)
-        if leg.tool_s is None:
+        run.answered(turn, self.now)
+        if leg.away_s is None:
             self._end_run(run, failed=False)
         else:
-            self._after(leg.tool_s, partial(self._offer, run, 1))
+            self._after(leg.away_s, partial(self._offer, run, 1))
 
     def _fail(self, turn: SimTurn, cause: str) -> None:
         if turn.phase is TurnPhase.ENDED:
@@ -210,7 +216,7 @@ class World:
 
     def _try_again(self, turn: SimTurn) -> None:
         del self._turns[turn.key]
-        faults = self.scenario.faults
+        faults = self.setting.faults
         if turn.attempt < faults.attempts:
             self._after(faults.retry_s, partial(self._offer, turn.run, turn.attempt + 1))
         else:
@@ -220,23 +226,27 @@ class World:
         del self._under_way[run.run_id]
         self.ended.append(
             EndedRun(
+                run=run.run_id,
                 service_class=run.service_class,
                 begun_at=run.begun_at,
                 ended_at=self.now,
                 turns=run.turns,
+                turn_s=tuple(run.turn_s),
                 reprefilled_tokens=run.reprefilled_tokens,
                 moves=run.moves,
                 failed=failed,
             )
         )
-        self._arm.run_ended(run)
-        if run.group.count:
-            self._begin_run(self.scenario.agents.index(run.group), run.group)
+        if run.plan.says_end or failed:
+            self._arm.run_ended(run)
+        follower = self._source.follow(run.stream) if self._begins_runs else None
+        if follower is not None:
+            self._begin_run(follower, run.stream)
 
     def _probe(self) -> None:
         for replica, engine in enumerate(self._engines):
             self._arm.probed(replica, None if engine is None else engine.gauges(self.now))
-        self._after(self.scenario.probe_period_s, self._probe)
+        self._after(self.setting.probe_period_s, self._probe)
 
     def _renew(self) -> None:
         self._arm.renewed()
@@ -256,7 +266,7 @@ class World:
 
     def _recover(self, replica: int) -> None:
         if self._engines[replica] is None:
-            self._engines[replica] = Engine(self.scenario.engine)
+            self._engines[replica] = Engine(self.setting.replicas[replica].engine)
 
     def _plan_engine(self, replica: int, engine: Engine) -> None:
         at = engine.next_at
