@@ -9,9 +9,9 @@ from enum import Enum
 
 from luftpause.core.model.ids import CallerId, RunId, TurnId
 from luftpause.core.model.turns import ServiceClass
+from luftpause.testkit.engine_model.sequence import Request
 from luftpause.testkit.sim.dice import Dice
 from luftpause.testkit.sim.scenario import AgentGroup, Faults, ToolTimes
-from luftpause.testkit.sim.sequence import Request
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from itertools import count
 from typing import Final
 
 from luftpause.core.model.turns import ServiceClass
+from luftpause.testkit.engine_model.engine import Engine, EngineTotals, Outcome, Progress
 from luftpause.testkit.sim.arms import make_arm
 from luftpause.testkit.sim.clients import Fate, SimRun, SimTurn, TurnPhase, draw_fate, request_of
 from luftpause.testkit.sim.dice import Dice
-from luftpause.testkit.sim.engine import Engine, EngineTotals, Outcome, Progress
 from luftpause.testkit.sim.scenario import AgentGroup, Scenario
 
 RENEW_PERIOD_S: Final = 60.0
