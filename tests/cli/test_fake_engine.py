@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from luftpause.cli.fake_engine import command
+from luftpause.testkit.sim.scenario import shipped
 from testkit.commands import finished, ready, started, stopped
 from testkit.running import request, run
 
@@ -64,6 +65,39 @@ def test_times_are_given_in_milliseconds_and_sped_up(tmp_path: Path) -> None:
         data = b'{"model":"fake-1b","messages":[{"role":"user","content":"t [tokens:3]"}]}'
         status, _, _ = run(request(f"{url}/v1/chat/completions", method="POST", body=data))
         assert status == 200
+
+
+def test_figures_come_from_a_scenario_and_what_else_is_said_counts(tmp_path: Path) -> None:
+    file, scenario = tmp_path / "ready.json", tmp_path / "mine.toml"
+    scenario.write_text(shipped()["w1"].replace("kv_tokens = 40_000", "kv_tokens = 48_000"))
+    options = ("--figures", str(scenario), "--speedup", "10", "--metrics-style", "sglang")
+    with started("fake-engine", "--port", "0", *options, "--ready-file", str(file)) as process:
+        url = str(ready(process, file)["engine"])
+        page = run(request(f"{url}/metrics"))[2]
+    assert b"sglang:max_total_num_tokens{" in page
+    assert b"} 48000.0\n" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        (("--figures", "w1", "--slots", "3"), 2, "--slots"),
+        (("--figures", "w1", "--token-ms", "10"), 2, "--token-ms"),
+        (("--queue", "random"), 2, "priority"),
+        (("--reserve", "1.5"), 2, "1"),
+    ],
+)
+def test_figures_are_said_once_and_make_sense(options: tuple[str, ...], code: int, says: str) -> None:
+    result = CliRunner().invoke(command, options)
+    assert result.exit_code == code
+    assert says in result.output
+
+
+def test_an_unknown_scenario_is_one_line_that_names_those_there_are() -> None:
+    result = finished("fake-engine", "--figures", "w9")
+    assert result.returncode == 2
+    assert "w7-faults" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(("options", "same"), [((), False), (("--seed", "7"), True)])

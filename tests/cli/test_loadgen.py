@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from luftpause.cli.loadgen import command
-from luftpause.testkit.fake_engine.model import Figures
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.fake_engine.server import fake_engine
 from luftpause.testkit.fake_engine.settings import Settings
 from testkit.commands import command_line, finished
 from testkit.running import request, run, until
 
-QUICK = Settings(figures=Figures(ttft_s=0.0, token_s=0.0005, crowd_s=0.0, prefill_tps=1e6))
+QUICK = Settings(figures=EngineFigures(step_s=0.0005, decode_s=0.0, prefill_tps=1e6), ttft_s=0.0)
 
 
 async def turn_taken(url: str) -> bool:

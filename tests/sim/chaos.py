@@ -8,7 +8,17 @@ and now and then a scheduler that loses its memory. Each decision is audited by 
 import random
 from collections.abc import Callable, Sequence
 
-from luftpause.core.model.ids import CallerId, Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import (
+    CallerId,
+    Instant,
+    ModelName,
+    PeerId,
+    PrincipalId,
+    ReplicaId,
+    RunId,
+    ToolCallId,
+    TurnId,
+)
 from luftpause.core.model.replicas import Endpoint, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
@@ -36,9 +46,9 @@ from luftpause.core.scheduling.events import (
 from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, State, empty_state
 from luftpause.testkit.sim.account import Account
-from testkit.sim.asking import CALL
 
 LIMITS = Limits(turn_timeout_s=120.0, run_idle_expiry_s=300.0)
+CALL = ToolCallId("call")
 CHECK_EVERY = 50
 RUNS = 40
 OPEN_MAX = 60

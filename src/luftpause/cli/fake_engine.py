@@ -5,20 +5,23 @@ import logging
 import secrets
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
-from luftpause.testkit.fake_engine.model import Figures
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.fake_engine.server import fake_engine
-from luftpause.testkit.fake_engine.settings import MetricsStyle, Settings
+from luftpause.testkit.fake_engine.settings import MetricsStyle, Settings, paced
 from luftpause.testkit.serving import bind
+from luftpause.testkit.sim.scenario import load_scenario
 
 _DEFAULTS = Settings()
-_FIGURES = Figures()
+_FIGURES = _DEFAULTS.figures
 _Callback = Callable[..., None]
 
 
@@ -30,6 +33,34 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     speedup: float
     seed: int | None
     ready_file: str | None
+    figures: str | None
+
+
+class _Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures as the command line has them."""
+
+    slots: int
+    token_s: float
+    crowd_s: float
+    prefill_tps: float
+    kv_tokens: int
+    page_tokens: int
+    chunk_tokens: int
+    reserve: float
+    queue: Literal["fcfs", "priority"]
+
+    def resolved(self) -> EngineFigures:
+        """Return them as the engine model has them."""
+        figures = EngineFigures(
+            max_running=self.slots,
+            kv_tokens=self.kv_tokens,
+            page_tokens=self.page_tokens,
+            chunk_tokens=self.chunk_tokens,
+            prefill_tps=self.prefill_tps,
+            reserve=self.reserve,
+            queue=self.queue,
+        )
+        return paced(figures, self.token_s, self.crowd_s)
 
 
 class _Milliseconds(click.FloatRange):
@@ -61,12 +92,33 @@ def _amount(
     help="Whose names /metrics uses.",
 )
 @click.option("--label", "labels", multiple=True, default=_DEFAULTS.labels, show_default=True, help="For /classify.")
-@_amount("--slots", "slots", _FIGURES.slots, "Requests that run at the same time.", least=1)
-@_amount("--ttft-ms", "ttft_s", _FIGURES.ttft_s, "Fixed delay before a prompt is read.")
-@_amount("--token-ms", "token_s", _FIGURES.token_s, "Time per token.")
-@_amount("--crowd-ms", "crowd_s", _FIGURES.crowd_s, "What each further request adds to a token's time.")
+@_amount("--slots", "slots", _FIGURES.max_running, "Requests that run at the same time.", least=1)
+@_amount("--ttft-ms", "ttft_s", _DEFAULTS.ttft_s, "Fixed delay before a prompt is read.")
+@_amount("--token-ms", "token_s", _FIGURES.step_s + _FIGURES.decode_s, "Time per token.")
+@_amount("--crowd-ms", "crowd_s", _FIGURES.decode_s, "What each further request adds to a token's time.")
 @_amount("--prefill-tps", "prefill_tps", _FIGURES.prefill_tps, "Prompt tokens per second.", least=1)
 @_amount("--kv-tokens", "kv_tokens", _FIGURES.kv_tokens, "Tokens of memory, running and cached.", least=64)
+@_amount("--page-tokens", "page_tokens", _FIGURES.page_tokens, "Prefixes are kept by pages of so many.", least=1)
+@_amount("--chunk-tokens", "chunk_tokens", _FIGURES.chunk_tokens, "Tokens of a step, prompts included.", least=1)
+@click.option(
+    "--reserve",
+    type=click.FloatRange(0, 1),
+    default=_FIGURES.reserve,
+    show_default=True,
+    help="Share of the longest reply that must fit when a request begins.",
+)
+@click.option(
+    "--queue",
+    type=click.Choice(["fcfs", "priority"]),
+    default=_FIGURES.queue,
+    show_default=True,
+    help="Whether the body's `priority` counts: the smaller goes first.",
+)
+@click.option(
+    "--figures",
+    metavar="FILE|NAME",
+    help="Take [engine] of a scenario, as `sim` does, in place of --slots to --queue.  [default for --ttft-ms then: 0]",
+)
 @_amount("--load-s", "load_s", _DEFAULTS.load_s, "Answer 503 this long after the start.")
 @_amount("--speedup", "speedup", 1.0, "Divide all times by this.", least=0.001)
 @_amount("--tool-rounds", "tool_rounds", _DEFAULTS.tool_rounds, "Rounds of tools, where the task does not say.")
@@ -77,15 +129,36 @@ def _amount(
 @click.option("--ready-file", type=click.Path(dir_okay=False), metavar="PATH", help="Write the address there.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: object) -> None:
-    """Start an engine that only pretends: OpenAI chat with tools, /classify, /health, /metrics, simulated latency.
+    """Start an engine that only pretends: OpenAI chat with tools and simulated latency.
 
-    The last user message may hold orders: [tools:N] [parallel:N] [tool:NAME] [tokens:N] [fail:STATUS] [die] [stall].
+    It answers /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models, /classify, /tokenize, /health and
+    /metrics. The last user message may hold orders: [tools:N] [parallel:N] [tool:NAME] [tokens:N] [fail:STATUS] [die]
+    [stall] [no-usage].
     """
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # cutting answers short is what it is for
     chosen = msgspec.convert(options, _Options)
-    seed = secrets.randbits(32) if chosen.seed is None else chosen.seed
-    settings = msgspec.convert({**options, "seed": seed, "figures": options}, Settings).sped_up(chosen.speedup)
+    resolved = {"seed": secrets.randbits(32) if chosen.seed is None else chosen.seed, **_figures(ctx, chosen)}
+    settings = msgspec.convert({**options, **resolved}, Settings).sped_up(chosen.speedup)
     ctx.exit(run_service(lambda stop: _serve(chosen, settings, stop)))
+
+
+def _figures(ctx: click.Context, chosen: _Options) -> dict[str, object]:
+    """Return what the engine is like: as the scenario says it, or as the options do.
+
+    Raises:
+        ConfigError: there is no such scenario, or it cannot be used.
+        OSError: the scenario cannot be read.
+        UsageError: both say it.
+    """
+    given = {name for name in ctx.params if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    if chosen.figures is None:
+        return {"figures": msgspec.convert(ctx.params, _Figures).resolved()}
+    said = given.intersection(_Figures.__struct_fields__)
+    twice = [option.opts[0] for option in ctx.command.params if option.name in said]
+    if twice:
+        raise click.UsageError(f"--figures says it already: {', '.join(twice)}")
+    figures = load_scenario(chosen.figures).engine
+    return {"figures": figures} if "ttft_s" in given else {"figures": figures, "ttft_s": 0.0}
 
 
 async def _serve(options: _Options, settings: Settings, stop: asyncio.Event) -> None:

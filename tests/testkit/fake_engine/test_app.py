@@ -8,14 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 import openai
+import pytest
+from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from luftpause.testkit.fake_engine.model import Figures
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.fake_engine.server import fake_engine
 from luftpause.testkit.fake_engine.settings import BODY_BYTES_MAX, MetricsStyle, Settings
 from testkit.running import request, run, until
 
-QUICK = Settings(figures=Figures(ttft_s=0.0, token_s=0.001, crowd_s=0.0, prefill_tps=1e6, slots=2))
+FIGURES = EngineFigures(step_s=0.001, decode_s=0.0, prefill_tps=1e6, max_running=2, kv_tokens=131_072)
+QUICK = Settings(figures=FIGURES, ttft_s=0.0)
 LOOKUP = {
     "type": "function",
     "function": {
@@ -107,7 +110,7 @@ def test_usage_is_streamed_only_to_those_who_ask() -> None:
 
 def test_the_openai_package_carries_a_streamed_conversation_through_its_tools() -> None:
     async def talk() -> None:
-        async with client() as c:
+        async with client(replace(QUICK, figures=structs.replace(FIGURES, page_tokens=1))) as c:
             messages: list[Any] = [{"role": "user", "content": "Where does the Danube rise? [tools:2][parallel:2]"}]
             finishes, cached = [], []
             for _ in range(3):
@@ -193,7 +196,7 @@ def test_what_cannot_be_answered_gets_an_error_that_says_why() -> None:
 
 
 def test_unknown_paths_and_methods_are_refused() -> None:
-    assert post("/v1/embeddings", b"{}")[0] == 404
+    assert post("/v1/rerank", b"{}")[0] == 404
     assert post("/v1/models", b"{}")[0] == 405
 
 
@@ -330,6 +333,107 @@ def test_classify_answers_in_the_shape_of_vllm() -> None:
     assert post("/classify", b'{"model": "fake-1b", "input": "one text"}')[0] == 200
     assert post("/classify", b'{"model": "other", "input": "x"}')[0] == 404
     assert post("/classify", b'{"model": "fake-1b"}')[0] == 400
+
+
+def test_usage_is_left_out_where_the_message_says_so() -> None:
+    assert "usage" not in json.loads(chat(body("t [no-usage]"))[2])
+    streamed = chat(body("t [no-usage]", stream=True, stream_options={"include_usage": True}))[2]
+    assert b"usage" not in streamed
+    assert b"[DONE]" in streamed
+
+
+def test_a_reply_of_a_wanted_format_is_json() -> None:
+    schema = {"type": "object", "properties": {"label": {"enum": ["urgent", "other"]}}, "required": ["label"]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "label", "strict": True, "schema": schema}}
+    [choice] = json.loads(chat(body("which?", response_format=wanted))[2])["choices"]
+    assert json.loads(choice["message"]["content"]) == {"label": "urgent"}
+    assert chat(body("t", response_format={"type": "yaml"}))[0] == 400
+
+
+def test_an_engine_that_looks_at_priorities_takes_the_smaller_first() -> None:
+    figures = structs.replace(FIGURES, max_running=1, step_s=0.02, queue="priority")
+
+    async def ask() -> list[str]:
+        ended: list[str] = []
+        async with client(replace(QUICK, figures=figures)) as c:
+
+            async def one(task: str, priority: int) -> None:
+                messages: Any = [{"role": "user", "content": f"{task} [tokens:5]"}]
+                await c.chat.completions.create(model="fake-1b", messages=messages, extra_body={"priority": priority})
+                ended.append(task)
+
+            running = asyncio.create_task(one("running", 9))
+            url = str(c.base_url).removesuffix("/v1/")
+
+            async def load(wanted: tuple[int, int]) -> bool:
+                return await load_of(url) == wanted
+
+            await until(lambda: load((1, 0)))
+            late = asyncio.create_task(one("late", 5))
+            await until(lambda: load((1, 1)))
+            await asyncio.gather(running, late, one("urgent", -5))
+        return ended
+
+    assert run(ask()) == ["running", "urgent", "late"]
+    assert chat(body("t", priority="high"))[0] == 400
+
+
+def test_the_openai_package_completes_bare_prompts_whole_and_streamed() -> None:
+    async def ask() -> None:
+        async with client() as c:
+            whole = await c.completions.create(model="fake-1b", prompt="Where does it rise?", max_tokens=8)
+            assert (whole.object, whole.model, whole.id[:5]) == ("text_completion", "fake-1b", "cmpl-")
+            assert (whole.choices[0].text, whole.choices[0].finish_reason) == (
+                'On "Where does it rise?": ' + whole.choices[0].text.partition('": ')[2],
+                "length",
+            )
+            assert whole.usage
+            assert (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (6, 8)
+            chunks = [
+                chunk
+                async for chunk in await c.completions.create(
+                    model="fake-1b",
+                    prompt="Where does it rise?",
+                    max_tokens=8,
+                    stream=True,
+                    stream_options={"include_usage": True},
+                )
+            ]
+            assert "".join(chunk.choices[0].text for chunk in chunks[:-1]) == whole.choices[0].text
+            assert len(chunks) == 8 + 2
+            assert chunks[-1].usage
+            assert chunks[-1].usage.completion_tokens == 8
+            assert {chunk.model for chunk in chunks} == {"fake-1b"}
+
+    run(ask())
+    assert post("/v1/completions", json.dumps({"model": "fake-1b", "prompt": ["a", "b"]}).encode())[0] == 400
+    assert post("/v1/completions", json.dumps({"model": "other", "prompt": "a"}).encode())[0] == 404
+    assert post("/v1/completions", json.dumps({"model": "fake-1b", "prompt": "[fail:429]"}).encode())[0] == 429
+
+
+def test_the_openai_package_gets_its_embeddings() -> None:
+    async def ask() -> None:
+        async with client() as c:
+            found = await c.embeddings.create(model="fake-1b", input=["one", "two"], dimensions=8)
+            assert (found.object, found.model, len(found.data)) == ("list", "fake-1b", 2)
+            assert [len(entry.embedding) for entry in found.data] == [8, 8]
+            assert found.usage.total_tokens == found.usage.prompt_tokens > 0
+            again = await c.embeddings.create(model="fake-1b", input="two", dimensions=8, encoding_format="float")
+            assert again.data[0].embedding == pytest.approx(found.data[1].embedding)
+
+    run(ask())
+
+
+def test_tokenize_answers_in_the_shape_of_vllm() -> None:
+    def asked(**more: object) -> tuple[int, dict[str, Any]]:
+        status, _, answer = post("/tokenize", json.dumps({"model": "fake-1b", **more}).encode())
+        return status, json.loads(answer)
+
+    status, answer = asked(prompt="Where does it rise?")
+    assert (status, answer["count"], answer["max_model_len"]) == (200, 6, 131_072)
+    assert len(answer["tokens"]) == 6
+    assert asked(messages=[{"role": "user", "content": "Where does it rise?"}])[1]["count"] == 1 + 4 + 5
+    assert asked()[0] == asked(messages=[])[0] == 400
 
 
 def test_an_engine_without_metrics_has_no_such_page() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luftpause.testkit.fake_engine.arguments import fill_arguments
+from luftpause.testkit.fake_engine.arguments import fill_arguments, fill_value
 
 WORDS = ["where", "does", "the", "Danube", "rise"]
 
@@ -107,3 +107,12 @@ schemas = st.recursive(
 @given(schema=schemas, variant=st.integers(0, 3), words=st.lists(st.text("xyz", min_size=1), max_size=5))
 def test_arguments_fit_whatever_schema_a_tool_has(schema: dict[str, Any], variant: int, words: list[str]) -> None:
     jsonschema.validate(fill_arguments(wrapped(schema), words, variant), wrapped(schema))
+
+
+def test_a_value_fits_any_schema() -> None:
+    words = ["danube", "rise"]
+    assert fill_value({"type": "array", "items": {"enum": [3, 4]}}, words) == [3]
+    assert fill_value({"$ref": "#/$defs/o", "$defs": {"o": {"required": ["a"], "properties": {"a": {}}}}}, words) == {
+        "a": "danube rise"
+    }
+    assert fill_value({}, words) == {}

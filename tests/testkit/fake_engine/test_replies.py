@@ -123,7 +123,43 @@ def test_the_same_seed_gives_the_same_reply_and_another_seed_another() -> None:
     assert reply(called) != reply(called, replace(SETTINGS, seed=8))
 
 
+SCHEMA = {"type": "object", "properties": {"river": {"type": "string"}, "km": {"type": "integer"}}, "required": ["km"]}
+
+
+@pytest.mark.parametrize(
+    ("response_format", "value"),
+    [
+        ({"type": "json_schema", "json_schema": {"name": "r", "schema": SCHEMA}}, {"km": 1}),
+        ({"type": "json_schema", "json_schema": {"name": "r", "schema": {"enum": ["a", "b"]}}}, "a"),
+        ({"type": "json_object"}, {}),
+    ],
+)
+def test_a_reply_in_a_wanted_format_is_json_that_fits(response_format: object, value: object) -> None:
+    planned = reply(chat("Danube [tokens:3]", response_format=response_format))
+    assert json.loads(planned.message().text) == value
+    assert planned.finish_reason == "stop"
+
+
+def test_tools_come_ahead_of_a_wanted_format_and_a_cap_cuts_it() -> None:
+    wanted = {"type": "json_schema", "json_schema": {"name": "r", "schema": SCHEMA}}
+    assert names(reply(chat("t", tools=TOOLS, response_format=wanted))) == ["lookup"]
+    capped = reply(chat("t", response_format=wanted, max_tokens=1))
+    assert (len(capped.deltas), capped.finish_reason) == (1, "length")
+
+
+def test_a_format_that_is_text_or_not_given_changes_nothing() -> None:
+    assert reply(chat("t", response_format={"type": "text"})) == reply(chat("t", response_format=None))
+    with pytest.raises(msgspec.ValidationError, match="type"):
+        chat("t", response_format={"type": "yaml"})
+
+
+def test_usage_is_told_unless_the_task_forbids_it() -> None:
+    assert reply(chat("t")).counted
+    assert not reply(chat("t [no-usage]")).counted
+
+
 def test_a_reply_that_dies_or_stalls_does_so_in_the_middle() -> None:
     assert reply(chat("[die] [tokens:10]")).dies_after == 5
     assert reply(chat("[stall] [tokens:10]")).stalls_after == 5
+    assert reply(chat("[die] [tokens:1]")).dies_after == 1
     assert (reply(chat("t")).dies_after, reply(chat("t")).stalls_after) == (None, None)

@@ -8,7 +8,7 @@ import pytest
 
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.ports.engines import EngineRequest
-from luftpause.testkit.fake_engine.model import Figures
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.fake_engine.server import fake_engine
 from luftpause.testkit.fake_engine.settings import Settings
 from luftpause.testkit.load.drive import Plan, drive, drive_until
@@ -17,7 +17,7 @@ from luftpause.testkit.load.runs import Board, RunFailedError
 from luftpause.testkit.load.summary import Summary, summarise
 from testkit.running import run
 
-QUICK = Settings(figures=Figures(ttft_s=0.0, token_s=0.0005, crowd_s=0.0, prefill_tps=1e6))
+QUICK = Settings(figures=EngineFigures(step_s=0.0005, decode_s=0.0, prefill_tps=1e6), ttft_s=0.0)
 HABITS = Habits(
     model="", service_class="batch", caller="me", tool_calls=2, tool_s=0.0, context_chars=4000, max_tokens=64
 )

@@ -1,8 +1,9 @@
 """Where simulated runs are served."""
 
 from luftpause.core.model.ids import ModelName
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.sim.plans import MODEL
-from luftpause.testkit.sim.scenario import EngineFigures, Outage
+from luftpause.testkit.sim.scenario import Outage
 from luftpause.testkit.sim.setting import Setting, SimReplica, setting_of
 from testkit.sim.worlds import crowd
 

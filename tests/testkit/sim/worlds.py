@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from luftpause.testkit.sim.scenario import AgentGroup, EngineFigures, Faults, Outage, Scenario, ToolTimes
+from luftpause.testkit.engine_model.figures import EngineFigures
+from luftpause.testkit.sim.scenario import AgentGroup, Faults, Outage, Scenario, ToolTimes
 from luftpause.testkit.sim.setting import setting_of
 from luftpause.testkit.sim.sources import Drawn
 from luftpause.testkit.sim.world import World

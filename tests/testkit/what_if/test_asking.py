@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.sim.arms import ARMS
-from luftpause.testkit.sim.scenario import EngineFigures, load_scenario
+from luftpause.testkit.sim.scenario import load_scenario
 from luftpause.testkit.sim.simulate import BrokenRuleError
 from luftpause.testkit.sim.world import World
 from luftpause.testkit.what_if.asking import Answer, Question, ask

@@ -5,7 +5,7 @@ import pytest
 
 from core.scheduling.builders import probed
 from luftpause.core.model.ids import ModelName
-from luftpause.testkit.sim.scenario import EngineFigures
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.what_if.extract import extract
 from luftpause.testkit.what_if.fit import as_given, fit
 from testkit.sim.worlds import crowd

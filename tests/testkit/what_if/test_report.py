@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from luftpause.testkit.sim.scenario import EngineFigures
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.what_if.asking import Answer, Question, ask
 from luftpause.testkit.what_if.extract import extract
 from luftpause.testkit.what_if.report import headings, report_json, rows, sentences

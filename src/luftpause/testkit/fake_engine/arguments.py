@@ -33,6 +33,11 @@ def fill_arguments(schema: Schema, words: Sequence[str], variant: int) -> dict[s
     return _Filler(schema, words, variant).an_object(schema, 0)
 
 
+def fill_value(schema: Schema, words: Sequence[str]) -> object:
+    """Return a value that fits any schema; an object where it does not say."""
+    return _Filler(schema, words, 0).a_value(schema or {"type": "object"}, 0)
+
+
 class _Filler:
     """Walks one schema."""
 
@@ -46,9 +51,9 @@ class _Filler:
         properties = _as_schema(schema.get("properties"))
         required = [name for name in _as_list(schema.get("required")) if isinstance(name, str)]
         names = required or list(properties)[:1]
-        return {name: self._value(_as_schema(properties.get(name)), depth + 1) for name in names}
+        return {name: self.a_value(_as_schema(properties.get(name)), depth + 1) for name in names}
 
-    def _value(self, schema: Schema, depth: int) -> object:
+    def a_value(self, schema: Schema, depth: int) -> object:
         schema = self._resolved(schema)
         choices = [schema["const"]] if "const" in schema else schema.get("enum") or schema.get("examples")
         if isinstance(choices, list):
@@ -58,7 +63,7 @@ class _Filler:
             return self.an_object(schema, depth)
         if kind == "array" and depth <= DEPTH_MAX:
             count = min(max(1, _as_int(schema.get("minItems"), 1)), ITEMS_MAX)
-            return [self._value(_as_schema(schema.get("items")), depth + 1) for _ in range(count)]
+            return [self.a_value(_as_schema(schema.get("items")), depth + 1) for _ in range(count)]
         return self._scalar(kind, schema)
 
     def _scalar(self, kind: str, schema: Schema) -> object:

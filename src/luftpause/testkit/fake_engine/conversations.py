@@ -1,18 +1,21 @@
-"""A chat request as the fake engine reads it: the parsed body, its prefix chain, its length in tokens.
+"""A request as the fake engine reads it: the parsed body, its messages as pieces of a prefix, its length in tokens.
 
-Four characters count as a token, and every message costs four more. Knows nothing of replies.
+Four characters count as a token. Every message costs four more, and whatever is ahead of the first one, or of a bare
+text, one. Knows nothing of replies.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
-from luftpause.testkit.fake_engine.prefix_cache import Piece
+from luftpause.testkit.fake_engine.chains import Piece
 
 CHARS_PER_TOKEN = 4
 MESSAGE_TOKENS = 4
+OPENING_TOKENS = 1
 
 
 class Function(msgspec.Struct, frozen=True):
@@ -86,8 +89,29 @@ class StreamOptions(msgspec.Struct, frozen=True):
     include_usage: bool = False
 
 
+class NamedSchema(msgspec.Struct, frozen=True):
+    """What a JSON reply must fit; no schema: any object will do."""
+
+    name: str = ""
+    schema: dict[str, object] = {}
+
+
+class ResponseFormat(msgspec.Struct, frozen=True):
+    """Whether the reply is JSON, and of which shape."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: NamedSchema | None = None
+
+    @property
+    def schema(self) -> dict[str, object] | None:
+        """What the reply must fit; None: it is text."""
+        if self.type == "text":
+            return None
+        return {} if self.json_schema is None else self.json_schema.schema
+
+
 class Chat(msgspec.Struct, frozen=True):
-    """The body of a chat request; whatever else it holds is ignored."""
+    """The body of a chat request; whatever else it holds is ignored. A smaller `priority` goes first."""
 
     model: str
     messages: list[Message]
@@ -98,6 +122,8 @@ class Chat(msgspec.Struct, frozen=True):
     parallel_tool_calls: bool | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
+    priority: int | None = None
+    response_format: ResponseFormat | None = None
 
     @property
     def task(self) -> str:
@@ -118,6 +144,28 @@ class Chat(msgspec.Struct, frozen=True):
         return self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens
 
 
+class Completion(msgspec.Struct, frozen=True):
+    """The body of a bare completion request: one prompt, as text, to go on from."""
+
+    model: str
+    prompt: str
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    max_tokens: int | None = 16
+    priority: int | None = None
+
+    def as_chat(self) -> Chat:
+        """Return the same request as a conversation of one message."""
+        return Chat(
+            model=self.model,
+            messages=[Message(role="user", content=self.prompt)],
+            stream=self.stream,
+            stream_options=self.stream_options,
+            max_tokens=self.max_tokens,
+            priority=self.priority,
+        )
+
+
 def tokens_in(text: str) -> int:
     """Return how many tokens a text counts for."""
     return -(-len(text) // CHARS_PER_TOKEN)
@@ -135,9 +183,9 @@ def extended(prefix: str, message: Message) -> Piece:
 
 
 def pieces(chat: Chat) -> tuple[Piece, ...]:
-    """Return the prompt as a chain: model and tools first, then one piece per message."""
+    """Return the prompt piece by piece: model and tools first, then each message."""
     tools = msgspec.json.encode(chat.tools or []).decode()
-    chain = [Piece(_named(chat.model, tools), 1 + (tokens_in(tools) if chat.tools else 0))]
+    chain = [Piece(_named(chat.model, tools), OPENING_TOKENS + (tokens_in(tools) if chat.tools else 0))]
     for message in chat.messages:
         chain.append(extended(chain[-1].prefix, message))
     return tuple(chain)
@@ -145,7 +193,7 @@ def pieces(chat: Chat) -> tuple[Piece, ...]:
 
 def text_pieces(model: str, text: str) -> tuple[Piece, ...]:
     """Return a bare text as a prompt of one piece."""
-    return (Piece(_named(model, text), MESSAGE_TOKENS + tokens_in(text)),)
+    return (Piece(_named(model, text), OPENING_TOKENS + tokens_in(text)),)
 
 
 def _named(prefix: str, read: str) -> str:

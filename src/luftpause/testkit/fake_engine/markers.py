@@ -9,12 +9,14 @@
 | `[fail:S]` | answer with status S; `[fail:S:N]` only the first N times that this very conversation comes |
 | `[die]` | cut the connection in the middle of the reply |
 | `[stall]` | stop in the middle of the reply and say nothing more |
+| `[no-usage]` | leave the usage out |
 """
 
 import re
 from dataclasses import dataclass
 
-_MARKER = re.compile(r"\[(tools|parallel|tool|tokens|fail|die|stall)(?::([A-Za-z0-9_.-]{1,128}))?(?::(\d{1,6}))?\]")
+_KINDS = "tools|parallel|tool|tokens|fail|die|stall|no-usage"
+_MARKER = re.compile(rf"\[({_KINDS})(?::([A-Za-z0-9_.-]{{1,128}}))?(?::(\d{{1,6}}))?\]")
 COUNT_MAX = 100_000
 
 
@@ -30,6 +32,7 @@ class Orders:
     fail_times: int | None = None
     die: bool = False
     stall: bool = False
+    no_usage: bool = False
 
 
 def read_orders(text: str) -> Orders:
@@ -46,6 +49,7 @@ def read_orders(text: str) -> Orders:
         fail_times=_count(fail_times),
         die="die" in found,
         stall="stall" in found,
+        no_usage="no-usage" in found,
     )
 
 

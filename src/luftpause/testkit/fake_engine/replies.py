@@ -1,4 +1,4 @@
-"""What the fake engine answers: filler that mentions the task, or calls of the tools it was offered.
+"""What the fake engine answers: filler that mentions the task, JSON of the wanted shape, or calls of the offered tools.
 
 Pure: the same seed, conversation and number give the same reply, token by token. Knows nothing of time or HTTP.
 """
@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from luftpause.testkit.fake_engine.arguments import fill_arguments
+from luftpause.testkit.fake_engine.arguments import fill_arguments, fill_value
 from luftpause.testkit.fake_engine.conversations import (
     CalledFunction,
     Chat,
@@ -23,8 +23,8 @@ from luftpause.testkit.fake_engine.markers import Orders, read_orders, without_m
 from luftpause.testkit.fake_engine.settings import Settings
 
 QUOTE_WORDS_MAX = 12
-ARGUMENT_CHARS = 6
-"""Characters of arguments per token."""
+JSON_CHARS = 6
+"""Characters of JSON per token."""
 
 CALLS_MAX = 32
 _FILLER = (
@@ -65,10 +65,14 @@ Delta = TextDelta | CallDelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A whole reply before its first token: one delta per token, and where it goes wrong, if it shall."""
+    """A whole reply before its first token: one delta per token, and where it goes wrong, if it shall.
+
+    `counted`: whether its usage is told.
+    """
 
     deltas: tuple[Delta, ...]
     finish_reason: str
+    counted: bool = True
     stalls_after: int | None = None
     dies_after: int | None = None
 
@@ -108,16 +112,12 @@ def plan_reply(chat: Chat, settings: Settings, conversation: str, number: int) -
     """
     orders = read_orders(chat.task)
     tools = _called_tools(chat, orders, settings)
-    ids = _ids(settings.seed, conversation, number)
     whole: tuple[Delta, ...]
     if tools:
+        ids = _ids(settings.seed, conversation, number)
         whole, finish_reason = tuple(_call_deltas(tools, without_markers(chat.task).split(), ids)), "tool_calls"
     else:
-        rng = random.Random(f"{settings.seed}:{conversation}")  # noqa: S311 - filler
-        length = settings.reply_tokens if orders.tokens is None else orders.tokens
-        words = itertools.islice(_words(chat, rng), max(1, length))
-        whole = tuple(TextDelta(f" {word}" if index else word) for index, word in enumerate(words))
-        finish_reason = "stop"
+        whole, finish_reason = _text_deltas(chat, orders, settings, conversation), "stop"
     cap = chat.token_cap
     if cap is not None and cap < len(whole):
         whole, finish_reason = whole[: max(1, cap)], "length"
@@ -125,14 +125,15 @@ def plan_reply(chat: Chat, settings: Settings, conversation: str, number: int) -
     return Reply(
         deltas=whole,
         finish_reason=finish_reason,
+        counted=not orders.no_usage,
         stalls_after=half if orders.stall else None,
-        dies_after=half if orders.die else None,
+        dies_after=max(1, half) if orders.die else None,
     )
 
 
 def reply_id(seed: int, conversation: str, number: int) -> str:
     """Return the id of a reply: 96 bits from seed, conversation and number."""
-    return f"chatcmpl-{_digest(f'{seed}:{conversation}:{number}')}"
+    return _digest(f"{seed}:{conversation}:{number}")
 
 
 def _called_tools(chat: Chat, orders: Orders, settings: Settings) -> Sequence[Tool]:
@@ -158,8 +159,24 @@ def _call_deltas(tools: Sequence[Tool], words: Sequence[str], ids: Iterator[str]
     for index, tool in enumerate(tools):
         yield CallDelta(index, next(ids), tool.function.name, "")
         arguments = json.dumps(fill_arguments(tool.function.parameters or {}, words, index), ensure_ascii=False)
-        for start in range(0, len(arguments), ARGUMENT_CHARS):
-            yield CallDelta(index, "", "", arguments[start : start + ARGUMENT_CHARS])
+        for part in _parts(arguments):
+            yield CallDelta(index, "", "", part)
+
+
+def _text_deltas(chat: Chat, orders: Orders, settings: Settings, conversation: str) -> tuple[TextDelta, ...]:
+    schema = None if chat.response_format is None else chat.response_format.schema
+    if schema is not None:
+        value = fill_value(schema, without_markers(chat.task).split())
+        return tuple(TextDelta(part) for part in _parts(json.dumps(value, ensure_ascii=False)))
+    rng = random.Random(f"{settings.seed}:{conversation}")  # noqa: S311 - filler
+    length = settings.reply_tokens if orders.tokens is None else orders.tokens
+    words = itertools.islice(_words(chat, rng), max(1, length))
+    return tuple(TextDelta(f" {word}" if index else word) for index, word in enumerate(words))
+
+
+def _parts(text: str) -> Iterator[str]:
+    for start in range(0, len(text), JSON_CHARS):
+        yield text[start : start + JSON_CHARS]
 
 
 def _words(chat: Chat, rng: random.Random) -> Iterator[str]:

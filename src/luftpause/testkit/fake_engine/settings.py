@@ -1,11 +1,23 @@
 """What can be set on a fake engine. Every default is quick enough to feel instant and slow enough to see."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Final
 
-from luftpause.testkit.fake_engine.model import Figures
+from msgspec import structs
+
+from luftpause.testkit.engine_model.figures import STEP_S_MIN, EngineFigures
 
 BODY_BYTES_MAX = 32 * 1024 * 1024
+
+
+def paced(figures: EngineFigures, token_s: float, crowd_s: float) -> EngineFigures:
+    """Return the figures with steps that take `token_s` with one decoding request, `crowd_s` more with each other."""
+    return structs.replace(figures, step_s=max(STEP_S_MIN, token_s - crowd_s), decode_s=crowd_s)
+
+
+FIGURES: Final = paced(EngineFigures(max_running=8, kv_tokens=131_072, prefill_tps=20_000.0), 0.01, 0.0005)
+"""A small engine on a machine of its own."""
 
 
 class MetricsStyle(Enum):
@@ -24,6 +36,7 @@ class Settings:
     Attributes:
         models: names it serves; any other is a 404.
         figures: how fast and how large it is.
+        ttft_s: fixed delay of every request before the engine sees it, seconds.
         load_s: seconds after its start during which every path answers 503.
         seed: the same seed gives the same replies to the same requests; replicas want different ones, because ids
             come from it too.
@@ -34,7 +47,8 @@ class Settings:
     """
 
     models: tuple[str, ...] = ("fake-1b",)
-    figures: Figures = field(default_factory=Figures)
+    figures: EngineFigures = FIGURES
+    ttft_s: float = 0.03
     load_s: float = 0.0
     seed: int = 0
     metrics_style: MetricsStyle = MetricsStyle.VLLM
@@ -44,4 +58,6 @@ class Settings:
 
     def sped_up(self, factor: float) -> "Settings":
         """Return the same engine, `factor` times as fast in everything."""
-        return replace(self, figures=self.figures.sped_up(factor), load_s=self.load_s / factor)
+        return replace(
+            self, figures=self.figures.sped_up(factor), ttft_s=self.ttft_s / factor, load_s=self.load_s / factor
+        )

@@ -1,9 +1,10 @@
 """Replies as OpenAI-compatible engines put them on the wire: one body, or server-sent chunks. Pure."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from luftpause.testkit.fake_engine.replies import CallDelta, Delta, Reply, TextDelta
 
@@ -12,12 +13,107 @@ Json = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Envelope:
+class Envelope(ABC):
     """What every chunk of a reply repeats. `created` is in seconds since the Unix epoch."""
+
+    id_prefix: ClassVar[str]
+    kind: ClassVar[str]
+    chunk_kind: ClassVar[str]
 
     id: str
     model: str
     created: int
+
+    @abstractmethod
+    def opening(self) -> bytes:
+        """Return what opens a stream."""
+
+    @abstractmethod
+    def tokens(self, deltas: Sequence[Delta]) -> bytes:
+        """Return one chunk per token."""
+
+    @abstractmethod
+    def finish(self, reason: str) -> bytes:
+        """Return the chunk that says why the reply ended."""
+
+    @abstractmethod
+    def choice(self, reply: Reply) -> Json:
+        """Return the only choice of a reply that was not streamed."""
+
+    def whole(self, reply: Reply, counted: Json | None) -> bytes:
+        """Return the body of a reply that was not streamed."""
+        return encoded(self._head(self.kind, [self.choice(reply)]) | ({} if counted is None else {"usage": counted}))
+
+    def usage(self, counted: Json) -> bytes:
+        """Return the chunk with the usage and no choice."""
+        return self._chunk([], {"usage": counted})
+
+    def _chunk(self, choices: list[Json], more: Json) -> bytes:
+        return b"data: " + encoded(self._head(self.chunk_kind, choices) | more) + b"\n\n"
+
+    def _head(self, kind: str, choices: list[Json]) -> Json:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices}
+
+
+class ChatEnvelope(Envelope):
+    """A chat completion."""
+
+    id_prefix = "chatcmpl-"
+    kind = "chat.completion"
+    chunk_kind = "chat.completion.chunk"
+
+    def opening(self) -> bytes:
+        """Return the chunk with the role."""
+        return self._choice_chunk({"role": "assistant", "content": ""}, None)
+
+    def tokens(self, deltas: Sequence[Delta]) -> bytes:
+        """Return one chunk per token."""
+        return b"".join(self._choice_chunk(_delta(delta), None) for delta in deltas)
+
+    def finish(self, reason: str) -> bytes:
+        """Return the chunk that says why the reply ended."""
+        return self._choice_chunk({}, reason)
+
+    def choice(self, reply: Reply) -> Json:
+        """Return the message."""
+        message = reply.message()
+        said: Json = {"role": "assistant", "content": message.content}
+        if message.tool_calls:
+            said["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.function.name, "arguments": call.function.arguments},
+                }
+                for call in message.tool_calls
+            ]
+        return {"index": 0, "message": said, "logprobs": None, "finish_reason": reply.finish_reason}
+
+    def _choice_chunk(self, delta: Json, reason: str | None) -> bytes:
+        return self._chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}], {})
+
+
+class TextEnvelope(Envelope):
+    """A bare completion; its replies are text only."""
+
+    id_prefix = "cmpl-"
+    kind = chunk_kind = "text_completion"
+
+    def opening(self) -> bytes:
+        """Return nothing: such a stream has no opening."""
+        return b""
+
+    def tokens(self, deltas: Sequence[Delta]) -> bytes:
+        """Return one chunk per token."""
+        return b"".join(self._chunk([_text(delta.text, None)], {}) for delta in deltas if isinstance(delta, TextDelta))
+
+    def finish(self, reason: str) -> bytes:
+        """Return the chunk that says why the reply ended."""
+        return self._chunk([_text("", reason)], {})
+
+    def choice(self, reply: Reply) -> Json:
+        """Return the text."""
+        return _text(reply.message().text, reply.finish_reason)
 
 
 def usage(prompt_tokens: int, completion_tokens: int, cached_tokens: int) -> Json:
@@ -28,51 +124,6 @@ def usage(prompt_tokens: int, completion_tokens: int, cached_tokens: int) -> Jso
         "total_tokens": prompt_tokens + completion_tokens,
         "prompt_tokens_details": {"cached_tokens": cached_tokens},
     }
-
-
-def completion(envelope: Envelope, reply: Reply, counted: Json) -> bytes:
-    """Return the body of a reply that was not streamed."""
-    message = reply.message()
-    said: Json = {"role": "assistant", "content": message.content}
-    if message.tool_calls:
-        said["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.function.name, "arguments": call.function.arguments},
-            }
-            for call in message.tool_calls
-        ]
-    return encoded(
-        {
-            "id": envelope.id,
-            "object": "chat.completion",
-            "created": envelope.created,
-            "model": envelope.model,
-            "choices": [{"index": 0, "message": said, "logprobs": None, "finish_reason": reply.finish_reason}],
-            "usage": counted,
-        }
-    )
-
-
-def role_chunk(envelope: Envelope) -> bytes:
-    """Return the chunk that opens a stream."""
-    return _choice_chunk(envelope, {"role": "assistant", "content": ""}, None)
-
-
-def delta_chunks(envelope: Envelope, deltas: Sequence[Delta]) -> bytes:
-    """Return one chunk per token."""
-    return b"".join(_choice_chunk(envelope, _delta(delta), None) for delta in deltas)
-
-
-def finish_chunk(envelope: Envelope, reason: str) -> bytes:
-    """Return the chunk that says why the reply ended."""
-    return _choice_chunk(envelope, {}, reason)
-
-
-def usage_chunk(envelope: Envelope, counted: Json) -> bytes:
-    """Return the chunk with the usage and no choice."""
-    return _chunk(envelope, [], {"usage": counted})
 
 
 def error(status: int, message: str, code: str | None = None) -> bytes:
@@ -97,16 +148,5 @@ def _delta(delta: Delta) -> Json:
             return {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": function}]}
 
 
-def _choice_chunk(envelope: Envelope, delta: Json, reason: str | None) -> bytes:
-    return _chunk(envelope, [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}], {})
-
-
-def _chunk(envelope: Envelope, choices: list[Json], more: Json) -> bytes:
-    head: Json = {
-        "id": envelope.id,
-        "object": "chat.completion.chunk",
-        "created": envelope.created,
-        "model": envelope.model,
-        "choices": choices,
-    }
-    return b"data: " + encoded(head | more) + b"\n\n"
+def _text(text: str, reason: str | None) -> Json:
+    return {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}

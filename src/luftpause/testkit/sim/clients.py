@@ -7,10 +7,10 @@ from enum import Enum
 
 from luftpause.core.model.ids import TurnId
 from luftpause.core.model.turns import ServiceClass
+from luftpause.testkit.engine_model.sequence import Request
 from luftpause.testkit.sim.dice import Dice
 from luftpause.testkit.sim.plans import Leg, RunPlan
 from luftpause.testkit.sim.scenario import Faults
-from luftpause.testkit.sim.sequence import Request
 
 
 class SimRun:

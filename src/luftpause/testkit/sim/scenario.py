@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Meta
 
 from luftpause.config.problems import ConfigError, Problem
+from luftpause.testkit.engine_model.figures import EngineFigures, Tokens
 
 Count = Annotated[int, Meta(ge=0, le=100_000)]
-Tokens = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Range = tuple[int, int]
@@ -25,34 +25,6 @@ FILE_BYTES_MAX = 1 << 20
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the file."""
-
-
-class EngineFigures(_Table, frozen=True, kw_only=True):
-    """How fast and how large each engine is. The defaults are a small model on a small card.
-
-    Attributes:
-        max_running: requests that run at the same time.
-        kv_tokens: tokens of KV memory, for running requests and kept prefixes together.
-        page_tokens: prefixes are kept, found and evicted by whole pages of so many tokens.
-        chunk_tokens: tokens of one step, decoded and prefilled together.
-        step_s: what every step costs.
-        decode_s: what each decoding request adds to a step.
-        prefill_tps: prompt tokens per second.
-        context_s: what each token of context of a decoding request adds to a step.
-        reserve: share of the longest reply that must fit when a request is admitted.
-        queue: whether the engine looks at priorities.
-    """
-
-    max_running: Annotated[int, Meta(ge=1, le=100_000)] = 256
-    kv_tokens: Tokens = 40_000
-    page_tokens: Annotated[int, Meta(ge=1, le=4096)] = 16
-    chunk_tokens: Tokens = 2048
-    step_s: Annotated[float, Meta(gt=0, le=60)] = 0.006
-    decode_s: Annotated[float, Meta(ge=0, le=60)] = 0.00035
-    prefill_tps: Annotated[float, Meta(gt=0)] = 8000.0
-    context_s: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    reserve: Share = 0.7
-    queue: Literal["fcfs", "priority"] = "fcfs"
 
 
 class ToolTimes(_Table, frozen=True, kw_only=True):

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from luftpause.core.model.ids import ModelName
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.sim.plans import MODEL
-from luftpause.testkit.sim.scenario import EngineFigures, Faults, Outage, RouterFigures, Scenario
+from luftpause.testkit.sim.scenario import Faults, Outage, RouterFigures, Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

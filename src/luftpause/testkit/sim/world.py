@@ -13,9 +13,9 @@ from typing import Final
 
 from luftpause.core.model.ids import RunId
 from luftpause.core.model.turns import ServiceClass
+from luftpause.testkit.engine_model.engine import Engine, EngineTotals, Outcome, Progress
 from luftpause.testkit.sim.arms import make_arm
 from luftpause.testkit.sim.clients import Fate, SimRun, SimTurn, TurnPhase, draw_fate, request_of
-from luftpause.testkit.sim.engine import Engine, EngineTotals, Outcome, Progress
 from luftpause.testkit.sim.plans import RunPlan
 from luftpause.testkit.sim.setting import Setting
 from luftpause.testkit.sim.sources import Source

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.sim.arms import ARMS
-from luftpause.testkit.sim.scenario import EngineFigures
 from luftpause.testkit.sim.setting import Setting, SimReplica
 from luftpause.testkit.sim.simulate import BrokenRuleError
 from luftpause.testkit.sim.world import World

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from luftpause.core.model.ids import ModelName, ReplicaId
-from luftpause.testkit.sim.scenario import EngineFigures
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.what_if.regression import nonnegative, robust
 from luftpause.testkit.what_if.spans import Spans
 from luftpause.testkit.what_if.trace import Probes, Trace, TracedRun, TracedTurn

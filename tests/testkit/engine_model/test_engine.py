@@ -5,10 +5,10 @@ from typing import Literal
 
 import pytest
 
-from luftpause.testkit.sim.engine import Engine, Outcome, Progress
-from luftpause.testkit.sim.scenario import EngineFigures
-from luftpause.testkit.sim.sequence import Request
-from testkit.sim.asking import done, first, request, run_out
+from luftpause.testkit.engine_model.engine import Engine, Outcome, Progress
+from luftpause.testkit.engine_model.figures import EngineFigures
+from luftpause.testkit.engine_model.sequence import Request
+from testkit.engine_model.asking import done, first, request, run_out
 
 EXACT = EngineFigures(step_s=1.0, decode_s=0.5, prefill_tps=100.0, kv_tokens=10_000, chunk_tokens=200, reserve=1.0)
 
@@ -143,6 +143,50 @@ def test_a_request_that_dies_gives_back_what_it_had() -> None:
     assert engine.kv_used == 160, "its prompt is kept, its answer is not"
 
 
+def test_an_engine_that_visits_each_step_tells_of_every_token_once() -> None:
+    engine = Engine(EngineFigures(kv_tokens=1024, reserve=0.0), each_step=True)
+    for key in (1, 2):
+        engine.submit(request(key, prompt=400, reply=300), 0.0)
+    seen = [progress for _, progress in run_out(engine)]
+    assert engine.totals.retractions == 1
+    for key in (1, 2):
+        own = [progress for progress in seen if progress.key == key]
+        assert [progress.made for progress in own[:-1]] == list(range(1, 301))
+        assert own[0].outcome is Outcome.FIRST_TOKEN
+        assert {progress.outcome for progress in own[1:-1]} == {Outcome.TOKEN}
+        assert (own[-1].outcome, own[-1].made) == (Outcome.DONE, 300)
+
+
+@pytest.mark.parametrize("each_step", [False, True])
+def test_who_stalls_keeps_place_and_memory_and_leaves_the_time_to_the_others(*, each_step: bool) -> None:
+    engine = Engine(EngineFigures(max_running=2, kv_tokens=1000, step_s=1.0, decode_s=0.0), each_step=each_step)
+    engine.submit(request(1, prompt=100, reply=50, stalls_after=3), 0.0)
+    engine.submit(request(2, prompt=100, reply=20), 0.0)
+    engine.submit(request(3, prompt=100, reply=20, stalls_after=0), 0.0)
+    seen = run_out(engine)
+    assert engine.next_at is None
+    assert done(seen).keys() == {2}
+    assert first(seen).keys() == {1, 2}
+    assert max(progress.made for _, progress in seen if progress.key == 1) == (3 if each_step else 1)
+    assert engine.gauges(100.0) == (2, 0)
+    assert engine.kv_held == 103 + 100
+    engine.submit(request(4, reply=1), 100.0)
+    assert (engine.next_at, engine.gauges(100.0)) == (None, (2, 1))
+    engine.abort(3, 200.0)
+    assert done(run_out(engine)).keys() == {4}
+    engine.abort(1, 300.0)
+    assert (engine.next_at, engine.kv_held, engine.gauges(300.0)) == (None, 0, (0, 0))
+
+
+def test_memory_that_is_held_is_what_running_requests_need() -> None:
+    engine = Engine(EXACT)
+    engine.submit(request(1, prompt=160, reply=16, run="r"), 0.0)
+    run_out(engine, 3.0)
+    assert engine.kv_held == engine.kv_used >= 160
+    run_out(engine)
+    assert (engine.kv_held, engine.kv_used) == (0, 176)
+
+
 def test_gauges_are_those_of_the_last_step() -> None:
     engine = Engine(EXACT)
     engine.submit(request(1, prompt=100, reply=50), 0.0)
@@ -179,6 +223,7 @@ def work(seed: int) -> list[tuple[float, Request | int]]:
                     system=64,
                     priority=dice.randrange(2),
                     dies_after=dice.choice((None, None, None, 20)),
+                    stalls_after=dice.choice((None,) * 19 + (5,)),
                 ),
             )
         )
@@ -201,12 +246,14 @@ def played(engine: Engine, orders: list[tuple[float, Request | int]], kv_tokens:
 
 @pytest.mark.parametrize("queue", ["fcfs", "priority"])
 @pytest.mark.parametrize("reserve", [0.0, 0.7])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_skipping_steps_changes_nothing(seed: int, reserve: float, queue: Literal["fcfs", "priority"]) -> None:
     figures = EngineFigures(kv_tokens=3000, reserve=reserve, context_s=1e-7, chunk_tokens=256, queue=queue)
-    quick, slow = Engine(figures), Engine(figures, stretch_steps_max=1)
+    quick, slow = Engine(figures), Engine(figures, each_step=True)
     orders = work(seed)
     fast, stepwise = played(quick, orders, 3000), played(slow, orders, 3000)
+    assert not [progress for _, progress in fast if progress.outcome is Outcome.TOKEN]
+    stepwise = [(at, progress) for at, progress in stepwise if progress.outcome is not Outcome.TOKEN]
     assert [progress for _, progress in fast] == [progress for _, progress in stepwise]
     assert [at for at, _ in fast] == pytest.approx([at for at, _ in stepwise], abs=1e-6)
     assert quick.totals == slow.totals

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from luftpause.testkit.sim.prefix_tree import Chain, Pinned, PrefixTree
+from luftpause.testkit.engine_model.prefix_tree import Chain, Pinned, PrefixTree
 
 PAGE = 16
 
@@ -84,6 +84,29 @@ def test_a_segment_that_another_request_made_meanwhile_is_shared() -> None:
     assert tree.idle_tokens == 0
     tree.unpin(two)
     assert tree.idle_tokens == 64
+
+
+def test_a_chain_that_ends_ahead_of_a_segments_first_page_leaves_it_alone() -> None:
+    tree = PrefixTree(PAGE)
+    kept(tree, [("prompt", 64), ("reply", 48)])
+    again = [("prompt", 64), ("reply", 5)]
+    assert tree.match(again) == (64, 64)
+    pinned = tree.grow(tree.pin(again), again)
+    assert (pinned.tokens, tree.idle_tokens) == (64, 48)
+    tree.evict(48)
+    assert tree.tokens == 64
+
+
+def test_who_has_less_of_a_segment_than_is_kept_does_not_protect_all_of_it() -> None:
+    tree = PrefixTree(PAGE)
+    short = [("prompt", 64), ("reply", 32)]
+    pinned = tree.pin(short)
+    kept(tree, [("prompt", 64), ("reply", 96), ("more", 16)])
+    idle = tree.idle_tokens
+    pinned = tree.grow(pinned, short)
+    assert (pinned.tokens, tree.idle_tokens) == (64, idle - 64)
+    full = [("prompt", 64), ("reply", 96)]
+    assert tree.grow(pinned, full).tokens == 160
 
 
 @pytest.mark.parametrize("seed", range(5))

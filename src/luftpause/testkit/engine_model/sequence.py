@@ -1,8 +1,8 @@
-"""A request to the simulated engine, as it is asked for and as it is carried out. Decides nothing."""
+"""A request to the modelled engine, as it is asked for and as it is carried out. Decides nothing."""
 
 from dataclasses import dataclass
 
-from luftpause.testkit.sim.prefix_tree import Chain, Pinned
+from luftpause.testkit.engine_model.prefix_tree import Chain, Pinned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,7 @@ class Request:
         reply_tokens_max: tokens that it may make as far as the engine knows.
         priority: smaller goes first, in an engine that looks at it.
         dies_after: it breaks once it has made so many tokens; None: it does not.
+        stalls_after: once it has made so many tokens it makes no more, and keeps its place and its memory; None: never.
     """
 
     key: int
@@ -24,6 +25,7 @@ class Request:
     reply_tokens_max: int
     priority: int = 0
     dies_after: int | None = None
+    stalls_after: int | None = None
 
     @property
     def prompt_tokens(self) -> int:
@@ -37,9 +39,10 @@ class Sequence:
     Attributes:
         number: its place among those of its priority.
         end: tokens after which it is over.
+        stop: tokens after which it makes no more, of its end or because it stalls.
         cached_tokens: of its prompt, found when it was first admitted; -1 before.
         owned: tokens of KV that are its own; the pinned ones belong to the tree.
-        first_seen: its client has seen the first token.
+        told: tokens that its client was last told of; 0 before the first.
         aborted: nobody waits for it any more.
     """
 
@@ -47,7 +50,6 @@ class Sequence:
         "aborted",
         "cached_tokens",
         "end",
-        "first_seen",
         "made",
         "number",
         "owned",
@@ -56,6 +58,8 @@ class Sequence:
         "prompt_tokens",
         "queued_at",
         "request",
+        "stop",
+        "told",
     )
 
     def __init__(self, request: Request, number: int, now: float) -> None:
@@ -65,12 +69,14 @@ class Sequence:
         self.prompt_tokens = request.prompt_tokens
         dies_after = request.dies_after
         self.end = request.reply_tokens if dies_after is None else min(dies_after, request.reply_tokens)
+        stalls_after = request.stalls_after
+        self.stop = self.end if stalls_after is None else min(stalls_after, self.end)
         self.made = 0
         self.cached_tokens = -1
         self.prefill_left = 0
         self.owned = 0
         self.pinned = Pinned()
-        self.first_seen = False
+        self.told = 0
         self.aborted = False
 
     @property

@@ -1,10 +1,7 @@
-"""Short ways to say what tests of the simulator need."""
+"""Short ways to say what tests of the engine model need."""
 
-from luftpause.core.model.ids import ToolCallId
-from luftpause.testkit.sim.engine import Engine, Outcome, Progress
-from luftpause.testkit.sim.sequence import Request
-
-CALL = ToolCallId("call")
+from luftpause.testkit.engine_model.engine import Engine, Outcome, Progress
+from luftpause.testkit.engine_model.sequence import Request
 
 
 def request(
@@ -17,6 +14,7 @@ def request(
     reply_max: int = 0,
     priority: int = 0,
     dies_after: int | None = None,
+    stalls_after: int | None = None,
 ) -> Request:
     """Ask for a reply; `prompt` counts the system prompt in. Its run is named after it unless told otherwise."""
     own = (run or f"run-{key}", prompt - system)
@@ -27,6 +25,7 @@ def request(
         reply_tokens_max=reply_max or reply,
         priority=priority,
         dies_after=dies_after,
+        stalls_after=stalls_after,
     )
 
 

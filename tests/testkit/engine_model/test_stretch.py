@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from luftpause.testkit.sim.stretch import Stretch
+from luftpause.testkit.engine_model.stretch import Stretch
 
 
 def test_each_step_takes_longer_by_the_same_amount() -> None:

@@ -1,4 +1,4 @@
-"""The prefix cache of the simulated engine: a paged, reference-counted tree with least-recently-used leaves evicted.
+"""The prefix cache of the modelled engine: a paged, reference-counted tree with least-recently-used leaves evicted.
 
 A prompt is a chain of segments, such as a system prompt that many runs share and one run's conversation. A segment
 only ever grows, so one node per segment is a whole radix tree's worth of knowledge here: which leading tokens of it
@@ -53,10 +53,9 @@ class PrefixTree:
         """Return how many leading tokens of the chain are kept, and how many tokens pinning them would protect."""
         found = protected = 0
         for key, tokens in chain:
-            node = self._nodes.get(key)
-            if node is None:
+            node, whole = self._nodes.get(key), self._whole_pages(tokens)
+            if node is None or not (whole or node.children):
                 break
-            whole = self._whole_pages(tokens)
             kept = min(node.tokens, whole)
             found += kept
             if not node.pins:
@@ -69,10 +68,9 @@ class PrefixTree:
         """Protect what `match` finds, and make it the freshest. What a shortened conversation has lost is dropped."""
         nodes: list[Node] = []
         for key, tokens in chain:
-            node = self._nodes.get(key)
-            if node is None:
-                break
-            whole = self._whole_pages(tokens)
+            node, whole = self._nodes.get(key), self._whole_pages(tokens)
+            if node is None or not (whole or node.children):
+                break  # nothing is kept, or the chain is still too short to say anything about it
             if node.tokens > whole and not node.pins and not node.children:
                 self._cut(node, node.tokens - whole)
             self._add_pin(node)
@@ -85,14 +83,19 @@ class PrefixTree:
     def grow(self, pinned: Pinned, chain: Chain) -> Pinned:
         """Keep the whole pages of a chain, of which `pinned` is the beginning, and protect them all.
 
-        The caller owns the memory of what is added: compare `tokens` before and after.
+        Where somebody has kept more of a segment than the chain has, and nobody needs it now, the chain ends: it would
+        protect more than its own. The caller owns the memory of what is added: compare `tokens` before and after.
         """
         nodes = list(pinned.nodes)
         for place, (key, tokens) in enumerate(chain):
+            whole = self._whole_pages(tokens)
             if place == len(nodes):
+                kept = self._nodes.get(key)
+                if kept is not None and not kept.pins and kept.tokens > whole:
+                    break
                 nodes.append(self._node(key, nodes[-1] if nodes else None))
             node = nodes[place]
-            more = self._whole_pages(tokens) - node.tokens
+            more = whole - node.tokens
             if more > 0:
                 node.tokens += more
                 self.tokens += more

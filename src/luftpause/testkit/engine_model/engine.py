@@ -4,7 +4,8 @@
 
 Every step, each running request that is past its prefill makes one token, and one budget of prompt tokens is prefilled
 beside them, first admitted first. Steps that only decode are skipped over until the first of them ends, memory runs
-out or something is submitted: only instants that somebody outside could notice are visited.
+out or something is submitted: only instants that somebody outside could notice are visited. An engine told to visit
+each step does the same at the same instants, and tells of every token: so one that streams can be made of it.
 
 Memory is counted in tokens: what the prefix tree keeps, by whole pages, and what running requests own besides. A
 request is admitted when its prompt and a share of its longest reply fit into what is free or can be evicted, after
@@ -19,26 +20,36 @@ from enum import Enum
 from itertools import count
 from typing import Final
 
-from luftpause.testkit.sim.prefix_tree import Chain, Pinned, PrefixTree
-from luftpause.testkit.sim.scenario import EngineFigures
-from luftpause.testkit.sim.sequence import Request, Sequence
-from luftpause.testkit.sim.stretch import Stretch
+from luftpause.testkit.engine_model.figures import EngineFigures
+from luftpause.testkit.engine_model.prefix_tree import Chain, Pinned, PrefixTree
+from luftpause.testkit.engine_model.sequence import Request, Sequence
+from luftpause.testkit.engine_model.stretch import Stretch
 
 
 class Outcome(Enum):
     """What can be seen of a request from outside."""
 
     FIRST_TOKEN = "first token"
+    TOKEN = "token"
+    """One more; only of an engine that visits each step."""
     DONE = "done"
     DIED = "died"
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Something that a request's client notices. `cached_tokens`: of its prompt, found when it was first admitted."""
+    """Something that a request's client notices.
+
+    Attributes:
+        key: of the request.
+        outcome: what it is.
+        made: tokens made so far.
+        cached_tokens: of its prompt, found when it was first admitted.
+    """
 
     key: int
     outcome: Outcome
+    made: int
     cached_tokens: int
 
 
@@ -67,11 +78,14 @@ _STEPS_MAX: Final = 1 << 30
 
 
 class Engine:
-    """One replica's engine. Its owner calls `advance` at `next_at`, which any other call may change."""
+    """One replica's engine. Its owner calls `advance` at `next_at`, which any other call may change.
 
-    def __init__(self, figures: EngineFigures, *, stretch_steps_max: int = _STEPS_MAX) -> None:
+    With `each_step` it visits every step and tells of every token; what else happens is the same, at the same instants.
+    """
+
+    def __init__(self, figures: EngineFigures, *, each_step: bool = False) -> None:
         self._figures = figures
-        self._steps_max = stretch_steps_max
+        self._each_step = each_step
         self._order = _ORDER[figures.queue]
         self._tree = PrefixTree(figures.page_tokens)
         self._waiting: list[Sequence] = []
@@ -94,6 +108,11 @@ class Engine:
         """Tokens of KV memory in use, kept prefixes included."""
         return self._tree.tokens + self._owned
 
+    @property
+    def kv_held(self) -> int:
+        """Tokens of KV memory that running requests need: the rest of what is used can be evicted."""
+        return self.kv_used - self._tree.idle_tokens
+
     def fits(self, request: Request) -> bool:
         """Say whether the request could ever run here."""
         return request.prompt_tokens + request.reply_tokens_max <= self._figures.kv_tokens
@@ -103,22 +122,20 @@ class Engine:
         assert self.fits(request), f"request {request.key} is larger than the whole memory"
         sequence = Sequence(request, next(self._numbers), now)
         insort(self._waiting, sequence, key=self._order)
-        if self._stretch is None:
-            self._begin(now)
-        elif self._waiting[0] is sequence:
-            self._stop_early(now)
+        if self._stretch is None or self._waiting[0] is sequence:
+            self._look_again(now)
 
     def abort(self, key: int, now: float) -> None:
         """Drop a request. What it owns is free when the step under way ends; an unknown one changes nothing."""
         for sequence in self._running:
             if sequence.request.key == key:
                 sequence.aborted = True
-                self._stop_early(now)
+                self._look_again(now)
                 return
         was_first = bool(self._waiting) and self._waiting[0].request.key == key
         self._waiting = [waiting for waiting in self._waiting if waiting.request.key != key]
         if was_first:
-            self._stop_early(now)  # those behind it may fit
+            self._look_again(now)  # those behind it may fit
 
     def advance(self, now: float) -> list[Progress]:
         """Carry out the steps that end now, plan the next ones, and return what clients notice."""
@@ -151,10 +168,11 @@ class Engine:
             totals.prefilled_tokens += tokens
             if sequence.prefill_left == 0:
                 self._share_prompt(sequence)
-                sequence.made += 1
-                sequence.owned += 1
-                self._owned += 1
-                made += 1
+                if sequence.made < sequence.stop:
+                    sequence.made += 1
+                    sequence.owned += 1
+                    self._owned += 1
+                    made += 1
         totals.generated_tokens += made
         totals.steps += steps
         self._tree.evict(self._tree.tokens + self._owned - self._figures.kv_tokens)
@@ -167,18 +185,20 @@ class Engine:
             if sequence.aborted:
                 self._release(sequence)
                 continue
-            key, cached = sequence.request.key, sequence.cached_tokens
-            if sequence.made and not sequence.first_seen:
-                sequence.first_seen = True
-                progress.append(Progress(key, Outcome.FIRST_TOKEN, cached))
+            if sequence.made > sequence.told:
+                if not sequence.told:
+                    progress.append(_progress(sequence, Outcome.FIRST_TOKEN))
+                elif self._each_step:
+                    progress.append(_progress(sequence, Outcome.TOKEN))
+                sequence.told = sequence.made
             if sequence.made < sequence.end or sequence.prefill_left:
                 going_on.append(sequence)
             elif sequence.dies:
                 self._release(sequence)
-                progress.append(Progress(key, Outcome.DIED, cached))
+                progress.append(_progress(sequence, Outcome.DIED))
             else:
                 self._keep(sequence)
-                progress.append(Progress(key, Outcome.DONE, cached))
+                progress.append(_progress(sequence, Outcome.DONE))
         self._running = going_on
         return progress
 
@@ -191,8 +211,8 @@ class Engine:
             assert not self._waiting, "an empty engine takes what fits into it"
             self._stretch = None
             return
-        steps_max = 1 if self._make_room() else self._steps_max  # who waits may fit into what was taken back
-        decodes = [sequence for sequence in running if not sequence.prefill_left]
+        retracted = self._make_room()
+        decodes = [sequence for sequence in running if not sequence.prefill_left and sequence.made < sequence.stop]
         prefills: list[tuple[Sequence, int]] = []
         tokens = 0
         if len(decodes) < len(running):
@@ -203,6 +223,10 @@ class Engine:
                     prefills.append((sequence, chunk))
                     tokens += chunk
         self._decodes, self._prefills = decodes, prefills
+        if not decodes and not prefills:
+            self._stretch = None  # whoever runs has stalled
+            return
+        steps_max = 1 if retracted or self._each_step else _STEPS_MAX  # who waits may fit into what was taken back
         self._stretch = self._plan(now, tokens, steps_max)
 
     def _plan(self, now: float, prefilled: int, steps_max: int) -> Stretch:
@@ -212,7 +236,7 @@ class Engine:
             seconds += figures.context_s * sum(sequence.context for sequence in decodes)
         if self._prefills:
             return Stretch(now, 1, seconds, 0.0)
-        steps = min(sequence.end - sequence.made for sequence in decodes)
+        steps = min(sequence.stop - sequence.made for sequence in decodes)
         steps = min(steps, (self._free() + self._tree.idle_tokens) // len(decodes), steps_max)
         return Stretch(now, max(1, steps), seconds, figures.context_s * len(decodes))
 
@@ -247,7 +271,7 @@ class Engine:
     def _make_room(self) -> bool:
         """Leave room for one token of each running request, if need be by taking back the youngest; say if it was."""
         before = self.totals.retractions
-        while len(self._running) > 1 and self._free() + self._tree.idle_tokens < len(self._running):
+        while len(self._running) > 1 and self._is_short():
             youngest = self._running.pop()
             self._release(youngest)
             youngest.prefill_left = 0
@@ -255,6 +279,12 @@ class Engine:
             insort(self._waiting, youngest, key=self._order)
             self.totals.retractions += 1
         return self.totals.retractions > before
+
+    def _is_short(self) -> bool:
+        room = self._free() + self._tree.idle_tokens
+        if room >= len(self._running):
+            return False
+        return room < sum(sequence.made < sequence.stop for sequence in self._running)  # who has stalled makes none
 
     def _share_prompt(self, sequence: Sequence) -> None:
         """The prompt is computed: from now on others may build on it."""
@@ -282,8 +312,15 @@ class Engine:
     def _free(self) -> int:
         return self._figures.kv_tokens - self._tree.tokens - self._owned
 
-    def _stop_early(self, now: float) -> None:
-        """Let the stretch end with the step under way, so that what changed is looked at then."""
+    def _look_again(self, now: float) -> None:
+        """Look at what changed when the step under way ends; at once where none is."""
         stretch = self._stretch
-        if stretch is not None and stretch.steps > 1:
+        if stretch is None:
+            self._collect()
+            self._begin(now)
+        elif stretch.steps > 1:
             self._stretch = stretch.cut(stretch.step_end_after(now))
+
+
+def _progress(sequence: Sequence, outcome: Outcome) -> Progress:
+    return Progress(sequence.request.key, outcome, sequence.made, sequence.cached_tokens)
