@@ -20,6 +20,7 @@ from luftpause.adapters.link.direct import DirectLink
 from luftpause.adapters.link.server import LinkServer
 from luftpause.core.model.ids import TurnId
 from luftpause.core.scheduling.events import ReplicaProbed
+from luftpause.core.scheduling.state import Limits
 from luftpause.ports.scheduler import SchedulerDesk, SchedulerLink
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
@@ -74,10 +75,13 @@ class FakeRig:
 
 
 class ServiceRig:
-    """The real scheduler as a rig. It holds whatever its only replica would serve while that one is unhealthy."""
+    """The real scheduler as a rig. It holds whatever its only replica would serve while that one is unhealthy.
+
+    Its slow start is wide enough for every test, so that a release places all that is held.
+    """
 
     def __init__(self) -> None:
-        self.desk = SchedulerService(SchedulerSettings())
+        self.desk = SchedulerService(SchedulerSettings(limits=Limits(slow_start=1000)))
         self.desk.start()
         self.desk.add_replica(spec())
         self._probe(healthy=True)

@@ -320,13 +320,10 @@ class Chaos:
     def settle(self) -> None:
         """Every replica is well and serves everything; every turn is answered: then nothing may be left open."""
         book = self.account.book
-        for name in REPLICAS[:3]:
-            spec = ReplicaSpec(replica=name, endpoint=Endpoint(url="http://last.invalid"), models=MODELS)
-            self.tell(ReplicaAdded(spec=spec))
-            self.tell(ReplicaProbed(replica=name, healthy=True))
-        self.tell(ReplicaAdded(spec=self.spec(REPLICAS[-1])))
-        self.tell(ReplicaProbed(replica=REPLICAS[-1], healthy=True))
+        last = Endpoint(url="http://last.invalid")  # declared anew, so nothing of its past holds it back
         for name in REPLICAS:
+            kind = ReplicaKind.SINGLE_PASS if name == "s" else ReplicaKind.GENERATIVE
+            self.tell(ReplicaAdded(spec=ReplicaSpec(replica=name, endpoint=last, models=MODELS, kind=kind)))
             self.tell(ReplicaProbed(replica=name, healthy=True))
         assert not self.state.held, "somebody waits although every replica has room"
         for turn in list(book.flying):

@@ -64,7 +64,12 @@ def dataplane_settings(config: Config) -> DataplaneSettings:
 def scheduler_settings(config: Config) -> SchedulerSettings:
     """Return the scheduler's periods and timeouts."""
     section = config.scheduler
-    limits = Limits(turn_timeout_s=seconds(section.turn_timeout), run_idle_expiry_s=seconds(section.run_idle_expiry))
+    limits = Limits(
+        turn_timeout_s=seconds(section.turn_timeout),
+        run_idle_expiry_s=seconds(section.run_idle_expiry),
+        retry_after_s_max=seconds(section.retry_after_max),
+        slow_start=section.slow_start,
+    )
     period_s = seconds(section.probe_period)
     return SchedulerSettings(policy=section.policy, limits=limits, probe_period_s=period_s)
 

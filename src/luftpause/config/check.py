@@ -170,6 +170,7 @@ def _quantities(config: Config) -> Iterator[Finding]:
         (("scheduler", "probe_period"), config.scheduler.probe_period, False),
         (("scheduler", "turn_timeout"), config.scheduler.turn_timeout, False),
         (("scheduler", "run_idle_expiry"), config.scheduler.run_idle_expiry, False),
+        (("scheduler", "retry_after_max"), config.scheduler.retry_after_max, False),
         (("scheduler", "link_grace"), config.scheduler.link_grace, True),
         (("scheduler", "resync_grace"), config.scheduler.resync_grace, True),
         (("runtime", "turn_timeout"), config.runtime.turn_timeout, False),

@@ -196,6 +196,8 @@ class Scheduler(Section, frozen=True):
         probe_period: time between two looks at a replica's health and load.
         turn_timeout: a turn without a sign of life for this long has ended.
         run_idle_expiry: a run without a turn for this long is forgotten.
+        slow_start: turns that a replica may have in flight when it comes back from an outage; more as it answers them.
+        retry_after_max: no engine that asks to be left alone (Retry-After) is left alone for longer.
         link_grace: turns of a lost dataplane stay charged this long, in case it returns.
         resync_grace: after a restart, turns wait at most this long until all dataplanes have told what they know.
         allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
@@ -209,6 +211,8 @@ class Scheduler(Section, frozen=True):
     probe_period: Duration = "2s"
     turn_timeout: Duration = "10m"
     run_idle_expiry: Duration = "30m"
+    slow_start: Annotated[int, Meta(ge=1, le=100_000)] = 4
+    retry_after_max: Duration = "5m"
     link_grace: Duration = "10s"
     resync_grace: Duration = "3s"
     allowed_hosts: list[AllowedHost] = []

@@ -16,15 +16,35 @@ from luftpause.core.scheduling.events import TurnArrived
 
 TURN_TIMEOUT_S = 600
 RUN_EXPIRY_S = 1800
+SLOW_START = 2
 
 
 @dataclass
 class Place:
-    """A replica as the account sees it."""
+    """A replica as the account sees it. `width` is what an outage or a refusal leaves it, None if neither does."""
 
     spec: ReplicaSpec
     healthy: bool = False
+    was_well: bool = False
     load: Load | None = None
+    closed_until: float | None = None
+    width: int | None = None
+    refused_at: int | None = None
+    in_a_row: int = 0
+
+    def probed(self, load: Load | None) -> None:
+        if self.was_well and not self.healthy:
+            self.width, self.refused_at, self.in_a_row = SLOW_START, None, 0
+        self.healthy = self.was_well = True
+        self.load = load
+
+    def fell_ill(self) -> None:
+        if self.healthy:
+            self.width = self.closed_until = None
+        self.healthy, self.load = False, None
+
+    def queues(self) -> bool:
+        return self.load is not None and self.load.waiting > 0
 
 
 @dataclass
@@ -50,6 +70,7 @@ class Bookkeeper:
     orphans: set[str] = field(default_factory=set)
     lives: dict[str, Life] = field(default_factory=dict)
     served: dict[tuple[str, ...], int] = field(default_factory=dict)
+    awaited: set[str] = field(default_factory=set)
     numbers: Iterator[int] = field(default_factory=count)
 
     def is_open(self, turn: str) -> bool:
@@ -86,8 +107,40 @@ class Bookkeeper:
         if offer.kind is ReplicaKind.GENERATIVE:
             life = self.lives.setdefault(offer.run, Life(service_class=offer.service_class, rested_at=now))
             life.service_class = offer.service_class
-        self.audit(actions)
+        self.audit(actions, newcomer=offer.turn)
         assert isinstance(answers[0], PlaceTurn) is (offer.turn in self.flying)
+
+    def answered(self, turn: str) -> None:
+        """Its engine answered it whole: that widens what the replica may have."""
+        place = self.places.get(self.flying.get(turn, ""))
+        if place is None or place.width is None or place.closed_until is not None:
+            return
+        where = self.flying[turn]
+        if place.refused_at is None:
+            is_full = self.flying_on(where) + self.kept_on(where) >= place.width
+            place.width += 1
+            if place.width >= 2 * SLOW_START and not is_full:
+                place.width = None
+            return
+        place.in_a_row += 1
+        if place.in_a_row == place.width:
+            place.width, place.in_a_row = place.width + 1, 0
+            if place.width > place.refused_at:
+                place.width = None
+
+    def refused(self, turn: str, now: int, seconds: float | None) -> None:
+        """Its engine refused it, and asked to be left alone for so long."""
+        place = self.places.get(self.flying.get(turn, ""))
+        if place is None or seconds is None:
+            return
+        flying = self.flying_on(self.flying[turn])
+        if place.closed_until is None and place.healthy:
+            place.width = min(max(1, flying // 2), place.width or flying)
+            place.refused_at, place.in_a_row = flying, 0
+        place.closed_until = max(place.closed_until or 0.0, now + seconds)
+
+    def flying_on(self, replica: str) -> int:
+        return sum(where == replica for where in self.flying.values())
 
     def ended(self, turn: str, now: int, *, tools: bool = False, answered: bool = False) -> None:
         if not self.is_open(turn):
@@ -98,6 +151,7 @@ class Bookkeeper:
         self.waiting.pop(turn, None)
         self.seen.pop(turn)
         self.orphans.discard(turn)
+        self.awaited.discard(turn)
         if not in_run:
             return
         life = self.lives[offer.run]
@@ -155,6 +209,9 @@ class Bookkeeper:
         assert {action.run for action in actions if isinstance(action, ForgetRun)} == old
         for run in old:
             self.forget(run)
+        for place in self.places.values():
+            if place.closed_until is not None and place.closed_until <= now:
+                place.closed_until = None
         self.audit(actions)
 
     def replica_left(self, now: int, actions: Sequence[Action]) -> None:
@@ -165,13 +222,14 @@ class Bookkeeper:
                 self.ended(action.turn, now)
         self.audit(actions)
 
-    def audit(self, actions: Sequence[Action]) -> None:
+    def audit(self, actions: Sequence[Action], newcomer: str = "") -> None:
         """Follow the placements in their order; each must be lawful at its moment."""
         for action in actions:
             if isinstance(action, PlaceTurn):
-                self.audit_placement(action)
+                self.audit_placement(action, newcomer)
                 self.served.update(dict.fromkeys(self.parties(action.turn), next(self.numbers)))
             elif isinstance(action, HoldTurn):
+                assert not self.is_owed(action.turn), f"{action.turn} came home, where batch has its place, and waits"
                 number = next(self.numbers)
                 for party in self.parties(action.turn):
                     self.served.setdefault(party, number)
@@ -183,7 +241,7 @@ class Bookkeeper:
         offer = self.offers[turn]
         return (offer.principal,), (offer.principal, offer.caller)
 
-    def audit_placement(self, action: PlaceTurn) -> None:
+    def audit_placement(self, action: PlaceTurn, newcomer: str) -> None:
         assert action.turn in self.waiting, f"{action.turn} was placed but does not wait"
         offer = self.offers[action.turn]
         place = self.places[action.replica]
@@ -191,10 +249,20 @@ class Bookkeeper:
         assert offer.model in place.spec.models
         assert offer.kind is place.spec.kind
         assert self.only_home(offer) in (None, action.replica), f"{action.turn} left its healthy home"
-        self.audit_turn(action.turn)
+        returns = self.returns(offer)
+        is_owed = action.turn == newcomer and self.is_owed(action.turn)
+        before = dict(self.waiting)
         self.waiting.pop(action.turn)
-        assert self.has_room(action.replica, offer.service_class), f"{action.turn} does not fit on {action.replica}"
+        if self.has_room(action.replica, offer.service_class):
+            after, self.waiting = self.waiting, before
+            self.audit_turn(action.turn)
+            self.waiting = after
+        else:
+            assert is_owed, f"{action.turn} does not fit on {action.replica}"
         self.flying[action.turn] = action.replica
+        taken = self.flying_on(action.replica) + self.kept_on(action.replica)
+        if returns and place.load is not None and place.load.waiting and taken >= place.load.running:
+            self.awaited.add(action.turn)
         if offer.kind is ReplicaKind.GENERATIVE:
             life = self.lives[offer.run]
             life.home, life.bound = action.replica, True
@@ -230,14 +298,41 @@ class Bookkeeper:
         )
 
     def has_room(self, replica: str, service_class: ServiceClass) -> bool:
-        load = self.places[replica].load
-        if load is None or not load.waiting:
-            return True
-        in_flight = sum(where == replica for where in self.flying.values())
+        place, in_flight = self.places[replica], self.flying_on(replica)
+        if place.closed_until is not None:
+            return False
         if not in_flight:
             return True
-        kept = self.kept_on(replica) if service_class is ServiceClass.BATCH else 0
-        return in_flight + kept < load.running
+        needed = in_flight
+        if service_class is ServiceClass.BATCH:
+            needed += self.kept_on(replica)
+            if place.queues() and any(self.flying[turn] == replica for turn in self.awaited):
+                return False
+        if place.width is not None and needed >= place.width:
+            return False
+        return not place.queues() or place.load is None or needed < place.load.running
+
+    def returns(self, offer: TurnArrived) -> bool:
+        """Say whether a waiting turn brings an interactive run back from a tool to the only place it may go to."""
+        if offer.kind is not ReplicaKind.GENERATIVE or self.only_home(offer) is None:
+            return False
+        life = self.lives[offer.run]
+        return life.service_class is ServiceClass.INTERACTIVE and life.paused and not self.flying_of(offer.run)
+
+    def is_owed(self, turn: str) -> bool:
+        """Say whether a turn that arrives goes home at once although batch turns fill it."""
+        offer = self.offers[turn]
+        home = self.only_home(offer)
+        if home is None or not self.returns(offer):
+            return False
+        place, on_it = self.places[home], [other for other, where in self.flying.items() if where == home]
+        if place.closed_until is not None or (place.width is not None and len(on_it) >= place.width):
+            return False
+        interactive = [other for other in self.waiting if self.offers[other].service_class is ServiceClass.INTERACTIVE]
+        if any(other != turn and self.only_home(self.offers[other]) == home for other in interactive):
+            return False
+        ours = [other for other in on_it if self.offers[other].service_class is ServiceClass.INTERACTIVE]
+        return not place.queues() or place.load is None or len(ours) < max(1, place.load.running)
 
     def only_home(self, offer: TurnArrived) -> str | None:
         """Return the one replica that the turn may go to, None when it may go anywhere."""

@@ -76,6 +76,7 @@ def shown(world: World) -> list[str]:
         *(
             f"{each.name} is {each.phase.value}: "
             f"{each.in_flight} of {each.capacity or 'any number'} in flight, {each.kept} kept"
+            + (f", a window of {each.window.size}" if each.window else "")
             for each in seen.replicas
         ),
         *(

@@ -1,7 +1,5 @@
 """When a replica takes a turn."""
 
-import math
-
 import pytest
 
 from core.scheduling.builders import World, arrived, crowded, failed, finished, placed, probed, spec
@@ -10,9 +8,9 @@ from luftpause.core.model.replicas import Load
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import PlaceTurn
 from luftpause.core.scheduling.admission import has_room
-from luftpause.core.scheduling.decide import next_deadline
-from luftpause.core.scheduling.events import TurnAbandoned, WokeUp
+from luftpause.core.scheduling.events import FirstTokenSeen, ReplicaRemoved, TurnAbandoned
 from luftpause.core.scheduling.reasons import (
+    AwaitingReturn,
     NoHealthyReplica,
     ReplicaClosed,
     RoomKept,
@@ -20,8 +18,7 @@ from luftpause.core.scheduling.reasons import (
     WaitingForRoom,
     explain,
 )
-from luftpause.core.scheduling.replicas import RETRY_AFTER_S_MAX
-from luftpause.core.scheduling.state import Replica
+from luftpause.core.scheduling.state import Replica, Window
 
 A = ReplicaId("a")
 
@@ -130,37 +127,6 @@ def test_a_held_turn_is_told_what_ails_the_first_replica_that_could_serve_it() -
     assert not world.state.replicas[A].why
 
 
-def test_an_engine_that_asked_to_be_left_alone_gets_no_new_turns_until_then() -> None:
-    """Case 15."""
-    world = World(spec("a"))
-    world.tell_all([arrived("t1"), arrived("t2"), arrived("t3")])
-    world.tell(failed("t1", retry_after_s=10.0))
-    assert world.hold(arrived("h")) == ReplicaClosed(replica=A)
-    assert explain(ReplicaClosed(replica=A)) == "a refused a turn and asked for no new ones for a while"
-    world.later(4)
-    world.tell_all([failed("t2", retry_after_s=3.0), probed("a"), WokeUp()])
-    assert world.in_flight("a") == 1, "those in flight stay; a shorter wish does not shorten the longer one"
-    assert next_deadline(world.state) == 10.0
-    world.later(6)
-    assert placed(world.tell(WokeUp())) == [("h", "a")]
-    assert world.state.replicas[A].closed_until is None
-
-
-@pytest.mark.parametrize("wish", [None, 0.0, -1.0, math.nan])
-def test_a_wish_to_be_left_alone_for_no_time_is_none(wish: float | None) -> None:
-    world = World(spec("a"))
-    world.tell_all([arrived("t1"), failed("t1", retry_after_s=wish), failed("unknown", retry_after_s=9.0)])
-    assert world.place(arrived("t2")) == "a"
-
-
-def test_no_engine_is_left_alone_for_longer_than_we_bear_nor_after_it_fell_ill() -> None:
-    world = World(spec("a"))
-    world.tell_all([arrived("t1"), arrived("t2"), failed("t1", retry_after_s=math.inf)])
-    assert world.state.replicas[A].closed_until == RETRY_AFTER_S_MAX
-    world.tell_all([probed("a", healthy=False), probed("a")])
-    assert world.place(arrived("t3")) == "a"
-
-
 def test_batch_leaves_room_for_an_interactive_run_that_is_out_on_a_tool() -> None:
     world = World(spec("a"))
     world.tell_all([arrived("i1", "r"), arrived("b1", batch=True), finished("i1", tools=1)])
@@ -178,18 +144,69 @@ def test_a_paused_interactive_run_goes_home_at_once_through_a_batch_flood() -> N
     for number in range(3, 9):
         world.hold(arrived(f"b{number}", batch=True))
     assert world.place(arrived("i2", "r")) == "a"
-    assert placed(world.tell(finished("i2"))) == [("b3", "a")]
+    assert placed(world.tell(finished("b1"))) == [], "batch waits for the first token of the run that came back"
+    assert world.hold(arrived("b9", batch=True)) == AwaitingReturn(replica=A)
+    assert placed(world.tell(FirstTokenSeen(turn=TurnId("i2")))) == [("b3", "a")]
+    assert placed(world.tell(finished("i2"))) == [("b4", "a")]
 
 
-def test_a_continuation_that_found_its_home_over_full_is_the_first_to_get_a_place() -> None:
+def test_an_interactive_run_comes_home_at_once_where_batch_took_the_room_before_the_engine_queued() -> None:
+    """Case 1."""
+    world = World(spec("a"))
+    world.tell_all([arrived("i1", "r"), finished("i1", tools=1)])
+    world.tell_all([arrived(f"b{number}", batch=True) for number in range(3)])
+    world.tell(probed("a", running=2, waiting=9))
+    assert world.place(arrived("i2", "r")) == "a"
+    assert world.hold(arrived("i3", "r")) == WaitingForHome(replica=A, in_flight=4, capacity=2), "it is back already"
+    world.tell(failed("i2"))
+    assert world.state.replicas[A].returning == 0
+
+
+def test_a_continuation_that_found_its_home_full_of_interactive_turns_is_the_first_to_get_a_place() -> None:
     world = World(spec("a"), spec("b"))
     world.tell_all([arrived("i1", "r"), finished("i1", tools=1), *crowded("b")])
-    world.tell_all([arrived(f"b{number}", batch=True) for number in range(3)])
+    world.tell_all([arrived(f"x{number}") for number in range(3)])
     world.tell(probed("a", running=2, waiting=9))
     world.hold(arrived("b9", batch=True))
     assert world.hold(arrived("i2", "r")) == WaitingForHome(replica=A, in_flight=3, capacity=2)
-    assert placed(world.tell(finished("b0"))) == []
-    assert placed(world.tell(finished("b1"))) == [("i2", "a")]
+    assert placed(world.tell(finished("x0"))) == []
+    assert placed(world.tell(finished("x1"))) == [("i2", "a")]
+    assert placed(world.tell(finished("x2"))) == [], "it came back to a full replica, and has no first token"
+    assert placed(world.tell(probed("a", running=2, waiting=0))) == [("b9", "a")], "nothing is queued before it"
+
+
+def test_nobody_comes_home_past_those_who_wait_for_it_nor_to_an_engine_that_wants_to_be_left_alone() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("i1", "r"), arrived("j1", "s"), arrived("b1", batch=True), arrived("x")])
+    world.tell_all([finished("i1", tools=1), finished("j1", tools=1), probed("a", running=1, waiting=1)])
+    world.hold(arrived("i2", "r"))
+    world.tell(finished("x"))
+    assert world.hold(arrived("j2", "s")) == WaitingForHome(replica=A, in_flight=1, capacity=1)
+    world = World(spec("a"))
+    world.tell_all([arrived("i1", "r"), arrived("b1", batch=True), arrived("b2", batch=True), finished("i1", tools=1)])
+    world.tell_all([probed("a", running=1, waiting=1), failed("b1", retry_after_s=9.0)])
+    assert world.hold(arrived("i2", "r")) == ReplicaClosed(replica=A)
+
+
+def test_batch_does_not_wait_for_a_first_token_where_it_has_room_or_where_only_a_window_caps() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("i1", "r"), arrived("b1", batch=True), finished("i1", tools=1)])
+    world.tell_all([probed("a", running=3, waiting=1), arrived("i2", "r")])
+    assert world.place(arrived("b2", batch=True)) == "a"
+    subject = replica(in_flight=2, load=Load(running=9, waiting=0))._replace(returning=1, window=Window(4))
+    assert has_room(subject, ServiceClass.BATCH)
+    assert not has_room(subject._replace(load=Load(running=9, waiting=1)), ServiceClass.BATCH)
+
+
+def test_a_first_token_counts_once_wherever_its_replica_went() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("i1", "r"), arrived("b1", batch=True), finished("i1", tools=1)])
+    world.tell_all([probed("a", running=1, waiting=1), arrived("i2", "r")])
+    assert world.state.replicas[A].returning == 1
+    world.tell(ReplicaRemoved(replica=A))
+    assert world.state.replicas[A].returning == 1
+    world.tell_all([FirstTokenSeen(turn=TurnId("i2")), FirstTokenSeen(turn=TurnId("i2"))])
+    assert world.state.replicas[A].returning == 0
 
 
 def test_a_run_that_turned_to_batch_frees_the_room_kept_for_it() -> None:

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from core.scheduling.bookkeeper import Bookkeeper, Place
+from core.scheduling.bookkeeper import SLOW_START, Bookkeeper, Place
 from core.scheduling.builders import World, arrived, failed, finished, open_turn, probed, spec
 from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
@@ -23,6 +23,7 @@ from luftpause.core.scheduling.events import (
     TurnStarted,
     WokeUp,
 )
+from luftpause.core.scheduling.state import Limits
 
 SPECS = {
     "a": spec("a", "m"),
@@ -40,7 +41,7 @@ class SchedulerLife(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World()
+        self.world = World(limits=Limits(slow_start=SLOW_START))
         self.book = Bookkeeper()
 
     @property
@@ -80,12 +81,14 @@ class SchedulerLife(RuleBasedStateMachine):
     @rule(turn=turns, tools=st.integers(0, 2))
     def finish(self, turn: int, tools: int) -> None:
         actions = self.world.tell(finished(f"t{turn}", tools=tools))
+        self.book.answered(f"t{turn}")
         self.book.ended(f"t{turn}", self.now, tools=tools > 0, answered=True)
         self.only_placements(actions)
 
-    @rule(turn=turns)
-    def fail(self, turn: int) -> None:
-        actions = self.world.tell(failed(f"t{turn}"))
+    @rule(turn=turns, leave_alone_s=st.sampled_from([None, 1, 250]))
+    def fail(self, turn: int, leave_alone_s: float | None) -> None:
+        actions = self.world.tell(failed(f"t{turn}", retry_after_s=leave_alone_s))
+        self.book.refused(f"t{turn}", self.now, leave_alone_s)
         self.book.ended(f"t{turn}", self.now)
         self.only_placements(actions)
 
@@ -98,9 +101,12 @@ class SchedulerLife(RuleBasedStateMachine):
     @rule(turn=turns, first_token=st.booleans())
     def show_life(self, turn: int, first_token: bool) -> None:
         name = TurnId(f"t{turn}")
-        assert self.world.tell(FirstTokenSeen(turn=name) if first_token else TurnStarted(turn=name)) == ()
+        actions = self.world.tell(FirstTokenSeen(turn=name) if first_token else TurnStarted(turn=name))
         if self.book.is_open(name):
             self.book.seen[name] = self.now
+        if first_token:
+            self.book.awaited.discard(name)
+        self.only_placements(actions)
 
     @rule(seconds=st.sampled_from([1, 250, 599, 600, 1800]), alive=st.booleans())
     def pass_time(self, seconds: int, alive: bool) -> None:
@@ -119,7 +125,7 @@ class SchedulerLife(RuleBasedStateMachine):
         event = probed(name, running, waiting)
         actions = self.world.tell(event)
         if place := self.book.places.get(name):
-            place.healthy, place.load = True, event.load
+            place.probed(event.load)
         self.only_placements(actions)
 
     @rule(name=replicas)
@@ -128,7 +134,7 @@ class SchedulerLife(RuleBasedStateMachine):
         if place := self.book.places.get(name):
             if place.healthy:
                 self.book.unbind(name)
-            place.healthy, place.load = False, None
+            place.fell_ill()
         self.only_placements(actions)
 
     @rule(name=replicas)
@@ -170,9 +176,13 @@ class SchedulerLife(RuleBasedStateMachine):
         self.book.audit(actions)
 
     def teardown(self) -> None:
-        """No turn is lost: once every replica is well and free, nobody is left waiting."""
+        """No turn is lost: once every replica is well, open and has answered what it had, nobody is left waiting."""
         for name in self.book.places:
             self.probe(name, running=0, waiting=0)
+        self.pass_time(250, alive=True)
+        while self.book.waiting and self.book.flying:
+            for turn in list(self.book.flying):
+                self.finish(int(turn[1:]), tools=0)
         assert not self.book.waiting
         assert not self.world.state.held
         assert set(self.world.state.turns) == set(self.book.flying)

@@ -4,7 +4,16 @@ from core.scheduling.builders import BATCH, INTERACTIVE, World, arrived, crowded
 from luftpause.core.model.ids import CallerId, ModelName, ReplicaId
 from luftpause.core.model.replicas import EngineKind, Load
 from luftpause.core.scheduling.events import ReplicaProbed, ReplicaRemoved, RunPhase
-from luftpause.core.scheduling.reasons import BehindCaller, NoHealthyReplica, WaitingForHome, WaitingForRoom, explain
+from luftpause.core.scheduling.reasons import (
+    AwaitingReturn,
+    BehindCaller,
+    NoHealthyReplica,
+    WaitingForHome,
+    WaitingForRoom,
+    WindowFull,
+    explain,
+)
+from luftpause.core.scheduling.state import Window
 from luftpause.core.scheduling.view import HeldView, ReplicaPhase, RunsView, held_by_class, view
 
 A = ReplicaId("a")
@@ -24,6 +33,14 @@ def test_a_replica_is_told_with_its_load_and_capacity() -> None:
     assert replica.why == ""
     world.tell(probed("a", healthy=False, cause="gone"))
     assert view(world.state, world.now).replicas[0].why == "gone"
+
+
+def test_a_replica_that_came_back_is_told_with_its_window() -> None:
+    world = World(spec("a"))
+    assert view(world.state, world.now).replicas[0].window is None
+    world.tell_all([probed("a", healthy=False), probed("a"), *(arrived(f"t{number}") for number in range(4))])
+    (replica,) = view(world.state, world.now).replicas
+    assert (replica.window, replica.capacity, replica.phase) == (Window(4), 4, ReplicaPhase.FULL)
 
 
 def test_a_declared_engine_is_not_overruled_by_what_its_report_looks_like() -> None:
@@ -120,4 +137,8 @@ def test_every_reason_is_a_sentence() -> None:
     assert explain(BehindCaller(caller=CallerId("c"))) == "behind caller c in fair order"
     assert explain(WaitingForRoom(replica=A, in_flight=3, capacity=2)) == "waiting for room: a runs 3 of 2"
     home = explain(WaitingForHome(replica=A, in_flight=1, capacity=1))
+    returning = explain(AwaitingReturn(replica=A))
+    assert returning == "an interactive run came back to a, and batch waits for its first token"
+    window = explain(WindowFull(replica=A, turns=1, refused=True))
+    assert window == "a refused a turn a moment ago and takes 1 turn until it has answered some"
     assert home == "waiting for its home a, where its prefix is cached: 1 of 1 in flight"

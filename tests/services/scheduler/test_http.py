@@ -14,7 +14,7 @@ from starlette.routing import Route
 from luftpause import __version__
 from luftpause.core.model.ids import ReplicaId, ToolCallId, TurnId
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
-from luftpause.core.scheduling.events import ReplicaProbed, TurnFinished
+from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed, TurnFinished
 from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.service import SchedulerService
 from services.scheduler.asking import Answer, ask
@@ -72,6 +72,7 @@ def test_the_status_tells_replicas_held_turns_and_runs() -> None:
         "state": "full",
         "in_flight": 1,
         "capacity": 1,
+        "window": None,
         "kept_for_paused": 1,
         "turns_placed": 3,
         "why": "",
@@ -92,6 +93,27 @@ def test_the_status_tells_replicas_held_turns_and_runs() -> None:
 def test_a_status_is_what_its_schema_says_busy_or_empty() -> None:
     validate(asked("/status").json())
     validate(asked("/status", make=started).json())
+
+
+def back_and_refusing() -> SchedulerService:
+    """A scheduler with a replica that came back from an outage, and one that refused a turn."""
+    service = started(spec("a"), spec("b"))
+    turns = [TurnId(f"t{number}") for number in range(4)]
+    for turn in turns:
+        service.admit(offer(turn))
+    service.report(TurnFailed(turn=turns[1], cause="HTTP 429", retry_after_s=60.0))
+    service.probed(ReplicaProbed(replica=ReplicaId("a"), healthy=False))
+    service.probed(ReplicaProbed(replica=ReplicaId("a"), healthy=True))
+    return service
+
+
+def test_windows_are_told_with_what_they_came_after() -> None:
+    body = asked("/status", make=back_and_refusing).json()
+    validate(body)
+    assert [(replica["name"], replica["capacity"], replica["window"]) for replica in body["replicas"]] == [
+        ("a", 4, {"turns": 4, "after": "outage"}),
+        ("b", 1, {"turns": 1, "after": "refusal"}),
+    ]
 
 
 def test_the_schema_is_strict_enough_to_notice_a_missing_field() -> None:

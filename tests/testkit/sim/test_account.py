@@ -6,7 +6,16 @@ from core.scheduling.builders import arrived, failed, finished, known_run, open_
 from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
-from luftpause.core.scheduling.events import Event, PeerLost, PeerResynced, ReplicaAdded, RunEnded, TurnsRenewed, WokeUp
+from luftpause.core.scheduling.events import (
+    Event,
+    FirstTokenSeen,
+    PeerLost,
+    PeerResynced,
+    ReplicaAdded,
+    RunEnded,
+    TurnsRenewed,
+    WokeUp,
+)
 from luftpause.core.scheduling.reasons import PlacedBecause, WaitingForRoom
 from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.account import Account
@@ -105,6 +114,58 @@ def test_a_pinned_run_stays_while_its_replica_lives() -> None:
     told.tell(probed("a", healthy=False))
     told.tell(probed("a"))
     told.tell(arrived("u", "r"), place("u", "b"))
+
+
+def test_a_replica_that_comes_back_takes_few_turns_and_more_as_it_answers_them() -> None:
+    told = Told("a")
+    told.tell(probed("a", healthy=False))
+    for number in range(6):
+        told.tell(arrived(f"t{number}"), hold(f"t{number}"))
+    told.breaks("no room on a", probed("a"), *(place(f"t{number}", "a") for number in range(5)))
+    told = Told("a")
+    told.tell(probed("a", healthy=False))
+    told.tell(probed("a"))
+    for number in range(4):
+        told.tell(arrived(f"t{number}"), place(f"t{number}", "a"))
+    told.tell(arrived("u"), hold("u"))
+    told.tell(arrived("v"), hold("v"))
+    told.breaks("v waits although a has room", finished("t0"), place("u", "a"))
+
+
+def test_a_replica_that_refused_takes_half_of_what_it_had() -> None:
+    told = Told("a")
+    for number in range(4):
+        told.tell(arrived(f"t{number}"), place(f"t{number}", "a"))
+    told.tell(failed("t0", retry_after_s=1.0))
+    told.now = 1.0
+    told.tell(WokeUp())
+    told.tell(arrived("u"), hold("u"))
+    told.tell(failed("t1"))
+    told.breaks("u waits although a has room", finished("t2"))
+
+
+def test_a_run_that_comes_back_finds_a_place_among_batch_and_bars_it_until_its_first_token() -> None:
+    def home_full_of_batch() -> Told:
+        told = Told("a")
+        told.tell(arrived("i1", "r"), place("i1", "a"))
+        told.tell(finished("i1", tools=1))
+        for number in range(2):
+            told.tell(arrived(f"b{number}", batch=True), place(f"b{number}", "a"))
+        told.tell(probed("a", 2, 1))
+        told.tell(arrived("b3", batch=True), hold("b3"))
+        return told
+
+    home_full_of_batch().breaks("comes back to a, where batch has its place", arrived("i2", "r"), hold("i2"))
+    home_full_of_batch().breaks("no room on a", arrived("x"), place("x", "a"))
+    told = home_full_of_batch()
+    told.tell(arrived("i2", "r"), place("i2", "a"))
+    told.tell(failed("b0"))
+    told.tell(failed("b1"))
+    told.breaks("b3 waits although a has room", FirstTokenSeen(turn=TurnId("i2")))
+    told = home_full_of_batch()
+    told.tell(arrived("i2", "r"), place("i2", "a"))
+    told.tell(failed("b0"))
+    told.breaks("no room on a", failed("b1"), place("b3", "a"))
 
 
 def test_the_fair_order_is_kept() -> None:

@@ -1,11 +1,12 @@
 """The facts that the account judges by."""
 
-from core.scheduling.builders import arrived, finished, probed, spec
+from core.scheduling.builders import arrived, failed, finished, probed, spec
 from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.scheduling.events import PeerResynced, ReplicaAdded, ReplicaRemoved, RunEnded
 from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.book import Book
+from luftpause.testkit.sim.narrow import Narrow
 from luftpause.testkit.sim.records import Due
 
 A, B = ReplicaId("a"), ReplicaId("b")
@@ -64,6 +65,21 @@ def test_held_turns_are_refused_when_nobody_serves_them_or_their_run_ends() -> N
     book.take(arrived("u", "s"), 0.0)
     assert book.take(RunEnded(run=RunId("r")), 1.0) == Due({TurnId("t"): RefusalReason.RUN_ENDED}, [RunId("r")])
     assert book.take(ReplicaRemoved(replica=A), 2.0) == Due({TurnId("u"): RefusalReason.UNKNOWN_MODEL})
+
+
+def test_a_replica_is_held_back_after_an_outage_and_after_a_refusal_only() -> None:
+    book = book_with("a")
+    assert book.sites[A].narrow is None
+    book.take(probed("a", healthy=False), 1.0)
+    book.take(probed("a"), 2.0)
+    assert book.sites[A].narrow == Narrow(4)
+    for number in range(4):
+        fly(book, f"t{number}", f"r{number}", A)
+        book.take(finished(f"t{number}"), 3.0)
+    assert book.sites[A].narrow is None
+    fly(book, "t", "r", A)
+    book.take(failed("t", retry_after_s=5.0), 4.0)
+    assert book.sites[A].narrow == Narrow(1, refused_at=1)
 
 
 def test_the_first_expiry_is_that_of_the_oldest_sign_of_life() -> None:

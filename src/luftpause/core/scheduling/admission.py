@@ -1,9 +1,11 @@
 """May this replica take this turn now?
 
-A replica takes turns while its engine queues none; once it queues, its turns are capped at what it runs. Batch turns
-leave room for the interactive runs that are paused there and will come back. But a replica that has none of our turns
-takes one, whatever its engine says: the report may have caught one request on its way in, and would hold turns for
-ever. One whose engine asked to be left alone takes none until then. Knows one replica at a time.
+A replica takes turns while its engine queues none; once it queues, its turns are capped at what it runs. After an
+outage or a refusal its window caps them too. Batch turns leave room for the interactive runs that are paused there and
+will come back; one that comes back goes in at once where batch turns took that room, and batch waits for its first
+token. But a replica that has none of our turns takes one, whatever its engine says: the report may have caught one
+request on its way in, and would hold turns for ever. One whose engine asked to be left alone takes none until then.
+Knows one replica at a time.
 """
 
 from collections.abc import Iterable
@@ -11,12 +13,14 @@ from collections.abc import Iterable
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.reasons import (
+    AwaitingReturn,
     HoldReason,
     NoHealthyReplica,
     ReplicaClosed,
     RoomKept,
     WaitingForHome,
     WaitingForRoom,
+    WindowFull,
 )
 from luftpause.core.scheduling.state import Pool, Replica
 
@@ -26,13 +30,21 @@ def takes_turns(replica: Replica) -> bool:
     return replica.declared and replica.healthy
 
 
-def capacity(replica: Replica) -> int | None:
-    """Return how many turns the replica may have in flight; None when its engine reports no queue or nothing.
-
-    A replica that takes no turns reports nothing, so whoever has a capacity takes turns.
-    """
+def queue_cap(replica: Replica) -> int | None:
+    """Return how many turns its engine's load lets it have in flight; None when that reports no queue or nothing."""
     load = replica.load
     return None if load is None or load.waiting == 0 else max(1, load.running)
+
+
+def capacity(replica: Replica) -> int | None:
+    """Return how many turns the replica may have in flight, by its engine's load and its window; None for any number.
+
+    A replica that takes no turns reports nothing and has no window, so whoever has a capacity takes turns.
+    """
+    cap, window = queue_cap(replica), replica.window
+    if window is None:
+        return cap
+    return window.size if cap is None else min(cap, window.size)
 
 
 def has_room(replica: Replica, service_class: ServiceClass) -> bool:
@@ -42,8 +54,28 @@ def has_room(replica: Replica, service_class: ServiceClass) -> bool:
     limit = capacity(replica)
     if limit is None or replica.in_flight == 0:
         return takes_turns(replica)
-    kept = replica.kept if service_class is ServiceClass.BATCH else 0
-    return replica.in_flight + kept < limit
+    if service_class is not ServiceClass.BATCH:
+        return replica.in_flight < limit
+    return replica.in_flight + replica.kept < limit and not awaits_return(replica)
+
+
+def takes_back(replica: Replica) -> bool:
+    """Say whether a full replica takes an interactive run all the same that paused there: if batch fills it.
+
+    Batch turns that went there before its engine queued left no room, and that is not the run's fault. Its window and
+    its engine's wish to be left alone bind the run too.
+    """
+    if replica.closed_until is not None or not takes_turns(replica):
+        return False
+    if replica.window is not None and replica.in_flight >= replica.window.size:
+        return False
+    cap = queue_cap(replica)
+    return cap is None or replica.in_flight - replica.batch < cap
+
+
+def awaits_return(replica: Replica) -> bool:
+    """Say whether batch waits for the first token of a run that came back; not once the engine queues no longer."""
+    return replica.returning > 0 and queue_cap(replica) is not None
 
 
 def why_held(pool: Pool, candidates: Iterable[Replica], arrival: TurnArrived) -> HoldReason:
@@ -69,8 +101,18 @@ def why_held(pool: Pool, candidates: Iterable[Replica], arrival: TurnArrived) ->
         return ReplicaClosed(replica=closed.replica)
     if closest is None:
         return NoHealthyReplica(model=arrival.model, cause=cause)
-    if surplus < 0:
-        return RoomKept(replica=closest.replica, paused_interactive=closest.kept)
+    return _why_full(pool, closest, limit)
+
+
+def _why_full(pool: Pool, replica: Replica, limit: int) -> HoldReason:
+    """Explain why a replica that takes turns has no room, by what it may have in flight."""
+    if replica.in_flight + replica.kept < limit:
+        return AwaitingReturn(replica=replica.replica)
+    if replica.in_flight < limit:
+        return RoomKept(replica=replica.replica, paused_interactive=replica.kept)
+    window = replica.window
+    if window is not None and window.size == limit:
+        return WindowFull(replica=replica.replica, turns=limit, refused=window.refused_at is not None)
     if isinstance(pool, str):
-        return WaitingForHome(replica=closest.replica, in_flight=closest.in_flight, capacity=limit)
-    return WaitingForRoom(replica=closest.replica, in_flight=closest.in_flight, capacity=limit)
+        return WaitingForHome(replica=replica.replica, in_flight=replica.in_flight, capacity=limit)
+    return WaitingForRoom(replica=replica.replica, in_flight=replica.in_flight, capacity=limit)

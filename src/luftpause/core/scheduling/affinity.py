@@ -43,6 +43,17 @@ def keeps_room(replicas: Replicas, run: Run | None) -> Replica | None:
     return bound_to(replicas, run)
 
 
+def returns_to(run: Run, replica: Replica) -> bool:
+    """Say whether an interactive run that is paused on a tool has its prefix on the replica."""
+    return (
+        run.paused
+        and not run.turns
+        and run.service_class is ServiceClass.INTERACTIVE
+        and run.home == replica.replica
+        and run.home_epoch == replica.epoch
+    )
+
+
 def pool_of(replicas: Replicas, run: Run | None, arrival: TurnArrived) -> Pool:
     """Return where a turn of the run may go. `run` is None for a single-pass turn: it belongs to no run's state."""
     service = arrival.kind, arrival.model

@@ -76,8 +76,10 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
     match event:
         case TurnArrived():
             turns.arrive(draft, event, now)
-        case TurnStarted() | FirstTokenSeen():
+        case TurnStarted():
             draft.renew((event.turn,), now)
+        case FirstTokenSeen():
+            turns.hear(draft, event.turn, now)
         case TurnsRenewed():
             draft.renew(event.turns, now)
         case TurnFinished():

@@ -198,7 +198,12 @@ class Draft:
         arrival = turn.arrival
         self.turns = self.turns.set(arrival.turn, turn)
         replica = self.replicas[turn.replica]
-        busier = replica._replace(in_flight=replica.in_flight + 1, placed=replica.placed + 1)
+        busier = replica._replace(
+            in_flight=replica.in_flight + 1,
+            placed=replica.placed + 1,
+            batch=replica.batch + (arrival.service_class is ServiceClass.BATCH),
+            returning=replica.returning + turn.returning,
+        )
         self.replicas = self.replicas.set(turn.replica, busier)
         self.standings = self.standings.placed(arrival.principal, arrival.caller, turn.seq)
 
@@ -210,9 +215,20 @@ class Draft:
         if replica.in_flight == 1 and not replica.declared and replica.spec is not None:
             self.drop_replica(turn.replica)
         else:
-            self.set_replica(replica._replace(in_flight=replica.in_flight - 1))
+            lighter = replica._replace(
+                in_flight=replica.in_flight - 1,
+                batch=replica.batch - (arrival.service_class is ServiceClass.BATCH),
+                returning=replica.returning - turn.returning,
+            )
+            self.set_replica(lighter)
         held = bool(self.held)
         self.standings = self.standings.ended(arrival.principal, arrival.caller, is_remembered=held)
+
+    def settle_return(self, turn: Turn) -> None:
+        """Let batch wait for a turn in flight no longer, for which it did."""
+        self.turns = self.turns.set(turn.arrival.turn, turn._replace(returning=False))
+        replica = self.replicas[turn.replica]
+        self.set_replica(replica._replace(returning=replica.returning - 1))
 
     def track(self, turn: TurnId, peer: PeerId, now: Instant) -> None:
         """Count a turn as open: it has a dataplane, and a deadline there."""

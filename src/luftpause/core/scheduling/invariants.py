@@ -8,10 +8,12 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 
 from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.affinity import candidates, choose, keeps_room, pool_of
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.standings import Party
-from luftpause.core.scheduling.state import Lane, Place, Pool, Service, State
+from luftpause.core.scheduling.state import Lane, Place, Pool, Replica, Service, State
 from luftpause.core.scheduling.wheel import Wheel
 
 Key = TypeVar("Key", bound=Hashable)
@@ -95,12 +97,17 @@ def _check_deadlines(state: State) -> None:
 
 def _check_replicas(state: State) -> None:
     in_flight = Counter(turn.replica for turn in state.turns.values())
+    batch = Counter(turn.replica for turn in state.turns.values() if turn.arrival.service_class is ServiceClass.BATCH)
+    returning = Counter(turn.replica for turn in state.turns.values() if turn.returning)
     homes = [keeps_room(state.replicas, run) for run in state.runs.values()]
     kept = Counter(home.replica for home in homes if home is not None)
     serving: dict[Service, list[tuple[int, str]]] = {}
     for name, replica in state.replicas.items():
         _same(f"in flight on {name}", replica.in_flight, in_flight.pop(name, 0))
+        _same(f"batch in flight on {name}", replica.batch, batch[name])
+        _same(f"turns on {name} whose first token batch waits for", replica.returning, returning[name])
         _same(f"room kept on {name}", replica.kept, kept[name])
+        _check_window(replica)
         assert not replica.healthy or replica.declared, f"{name} is healthy but not declared"
         assert replica.healthy or replica.load is None, f"{name} is unhealthy but reports a load"
         if replica.declared and replica.spec is not None:
@@ -109,6 +116,20 @@ def _check_replicas(state: State) -> None:
     assert not in_flight, f"turns in flight on unknown replicas: {in_flight}"
     expected = {service: tuple(name for _, name in sorted(names)) for service, names in serving.items()}
     _same("replicas by what they serve", dict(state.serving), expected)
+
+
+def _check_window(replica: Replica) -> None:
+    window = replica.window
+    if window is None:
+        return
+    assert takes_turns(replica), f"{replica.replica} takes no turns and has a window"
+    assert window.size >= 1, f"{replica.replica} may never take a turn again: {window}"
+    if window.refused_at is None:
+        assert replica.seen_healthy, f"{replica.replica} starts slowly and was never healthy before"
+        assert not window.answered, f"a slow start grows with every answer: {window}"
+    else:
+        assert window.size <= window.refused_at, f"{replica.replica} bears what it refused, and is held back: {window}"
+        assert 0 <= window.answered < window.size, f"{replica.replica} answered a windowful, and got no more: {window}"
 
 
 def _check_lanes(state: State) -> None:

@@ -1,7 +1,8 @@
 """Putting a turn on a replica: what both an arriving and a held turn go through."""
 
 from luftpause.core.scheduling.actions import PlaceTurn
-from luftpause.core.scheduling.affinity import why_placed
+from luftpause.core.scheduling.admission import queue_cap
+from luftpause.core.scheduling.affinity import returns_to, why_placed
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.state import Replica, Run, Turn, without
@@ -26,6 +27,7 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
             held_s=held_s,
             seq=draft.take_seq(),
             in_run=run is not None,
+            returning=run is not None and _comes_back_to_a_full_home(run, replica),
         )
     )
     if run is not None:
@@ -38,3 +40,13 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
             )
         )
     draft.order(PlaceTurn(turn=arrival.turn, run=arrival.run, replica=replica.replica, why=why, held_s=held_s))
+
+
+def _comes_back_to_a_full_home(run: Run, replica: Replica) -> bool:
+    """Say whether a run returns from a tool to a replica that queues, and leaves no room there for batch."""
+    cap = queue_cap(replica)
+    if cap is None or not returns_to(run, replica):
+        return False
+    # Room was kept for it until now, unless it was held.
+    kept = replica.kept if run.held else replica.kept - 1
+    return replica.in_flight + 1 + kept >= cap

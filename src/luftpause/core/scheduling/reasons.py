@@ -34,6 +34,27 @@ class RoomKept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitingReturn:
+    """There is room, but an interactive run came back to the full replica, and batch waits for its first token."""
+
+    replica: ReplicaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowFull:
+    """The replica takes few turns until it has proved that it bears more: it came back from an outage or refused one.
+
+    Attributes:
+        turns: how many it may have in flight for now.
+        refused: whether a refusal is the cause; else an outage.
+    """
+
+    replica: ReplicaId
+    turns: int
+    refused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingForHome:
     """The run's prefix is cached on a replica that has no room now."""
 
@@ -68,23 +89,42 @@ class BehindCaller:
     caller: CallerId
 
 
-HoldReason: TypeAlias = WaitingForRoom | RoomKept | WaitingForHome | NoHealthyReplica | ReplicaClosed | BehindCaller
+HoldReason: TypeAlias = (
+    WaitingForRoom
+    | RoomKept
+    | AwaitingReturn
+    | WindowFull
+    | WaitingForHome
+    | NoHealthyReplica
+    | ReplicaClosed
+    | BehindCaller
+)
 
 
 def explain(reason: HoldReason) -> str:
     """Return the reason as one sentence without its full stop."""
     match reason:
         case WaitingForRoom(replica=replica, in_flight=in_flight, capacity=capacity):
-            return f"waiting for room: {replica} runs {in_flight} of {capacity}"
+            words = f"waiting for room: {replica} runs {in_flight} of {capacity}"
         case RoomKept(replica=replica, paused_interactive=paused):
-            return f"room on {replica} is kept for {paused} interactive run{'s' * (paused != 1)} paused on a tool"
+            words = f"room on {replica} is kept for {_several(paused, 'interactive run')} paused on a tool"
+        case AwaitingReturn(replica=replica):
+            words = f"an interactive run came back to {replica}, and batch waits for its first token"
+        case WindowFull(replica=replica, turns=turns, refused=refused):
+            before = "refused a turn" if refused else "came back"
+            words = f"{replica} {before} a moment ago and takes {_several(turns, 'turn')} until it has answered some"
         case WaitingForHome(replica=replica, in_flight=in_flight, capacity=capacity):
-            return f"waiting for its home {replica}, where its prefix is cached: {in_flight} of {capacity} in flight"
+            words = f"waiting for its home {replica}, where its prefix is cached: {in_flight} of {capacity} in flight"
         case NoHealthyReplica(model=model, cause=cause):
-            return f"no healthy replica serves {model}: {cause}" if cause else f"no healthy replica serves {model} yet"
+            words = f"no healthy replica serves {model}" + (f": {cause}" if cause else " yet")
         case ReplicaClosed(replica=replica):
-            return f"{replica} refused a turn and asked for no new ones for a while"
+            words = f"{replica} refused a turn and asked for no new ones for a while"
         case BehindCaller(caller=caller):
-            return f"behind caller {caller} in fair order"
+            words = f"behind caller {caller} in fair order"
         case _:
             assert_never(reason)
+    return words
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"

@@ -5,18 +5,16 @@ Knows nothing of how a probe is made.
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 from luftpause.core.model.ids import Instant, ReplicaId
 from luftpause.core.model.replicas import EngineKind, ReplicaSpec
 from luftpause.core.scheduling.actions import RefuseTurn
+from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, services_of
 from luftpause.core.scheduling.turns import leave_queue, unknown_model
-
-RETRY_AFTER_S_MAX: Final = 300.0
-"""No engine closes its replica for longer, whatever it asks for."""
+from luftpause.core.scheduling.windows import after_outage, after_refusal
 
 
 def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
@@ -28,7 +26,7 @@ def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
     if known is None:
         fresh = Replica(replica=spec.replica, spec=spec, declared=True, order=seq, epoch=seq, engine=spec.engine)
     elif not known.declared:
-        fresh = known._replace(spec=spec, declared=True, order=seq, engine=spec.engine)
+        fresh = known._replace(spec=spec, declared=True, order=seq, seen_healthy=False, engine=spec.engine)
     else:
         draft.withdraw(known)
         fresh = _reborn(known, seq)._replace(spec=spec, seen_healthy=False, engine=spec.engine)
@@ -61,6 +59,7 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
     before = known
     if known.healthy and not event.healthy:
         before = _reborn(known, draft.take_seq())
+    comes_back = event.healthy and known.seen_healthy and not known.healthy
     fresh = before._replace(
         healthy=event.healthy,
         seen_healthy=known.seen_healthy or event.healthy,
@@ -68,6 +67,7 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
         engine=engine,
         dialects=known.dialects if event.dialects is None else event.dialects,
         why="" if event.healthy else event.cause,
+        window=after_outage(draft.limits) if comes_back else before.window,
     )
     if fresh == known:
         return
@@ -77,19 +77,25 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
 
 
 def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
-    """Close the replica of a turn in flight whose engine asked for that; the longest it asked for counts."""
+    """Close the replica of a turn in flight whose engine asked for that; the longest it asked for counts.
+
+    That halves its window, once for each time that it is closed.
+    """
     turn, seconds = draft.turns.get(event.turn), event.retry_after_s
     if turn is None or seconds is None or not seconds > 0.0:
         return
     replica = draft.replicas[turn.replica]
-    until = Instant(now + min(seconds, RETRY_AFTER_S_MAX))
-    if replica.declared and (replica.closed_until is None or replica.closed_until < until):
-        draft.close(replica, until)
+    until = Instant(now + min(seconds, draft.limits.retry_after_s_max))
+    if not replica.declared or (replica.closed_until is not None and replica.closed_until >= until):
+        return
+    if replica.closed_until is None and takes_turns(replica):
+        replica = replica._replace(window=after_refusal(replica))
+    draft.close(replica, until)
 
 
 def _reborn(replica: Replica, epoch: int) -> Replica:
     """Return the replica at the start of a new life: what was bound to the old one is bound no more."""
-    return replica._replace(epoch=epoch, healthy=False, load=None, kept=0, why="", closed_until=None)
+    return replica._replace(epoch=epoch, healthy=False, load=None, kept=0, why="", closed_until=None, window=None)
 
 
 def _settle(draft: Draft, replica: ReplicaId, old: ReplicaSpec, now: Instant) -> None:

@@ -47,15 +47,35 @@ REOPENING_STEP_S = 0.125
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The two timeouts, seconds.
+    """What an operator may set; times in seconds.
 
     Attributes:
         turn_timeout_s: a turn without a sign of life for this long is over (its dataplane died, or nobody waits).
         run_idle_expiry_s: a run is forgotten this long after its last turn ended; it may start again, without affinity.
+        retry_after_s_max: no engine closes its replica for longer, whatever it asks for: a wrong header must not take
+            it out for hours.
+        slow_start: turns that a replica may have in flight when it comes back from an outage: enough to keep any engine
+            busy, and no more than the smallest of them run at once.
     """
 
     turn_timeout_s: float = 600.0
     run_idle_expiry_s: float = 1800.0
+    retry_after_s_max: float = 300.0
+    slow_start: int = 4
+
+
+class Window(NamedTuple):
+    """How many turns a replica may have in flight until it has proved that it bears more. `windows.py` has the rules.
+
+    Attributes:
+        size: turns in flight that it allows, at least one.
+        refused_at: turns in flight when its engine refused one; None for the slow start after an outage.
+        answered: turns answered whole since it last grew; counted after a refusal only.
+    """
+
+    size: int
+    refused_at: int | None = None
+    answered: int = 0
 
 
 class Replica(NamedTuple):
@@ -74,6 +94,10 @@ class Replica(NamedTuple):
         placed: turns ever placed here.
         why: what made its last probe fail, for people; empty while it is healthy or was never probed.
         closed_until: its engine asked to be left alone until then: no new turns, those in flight stay.
+        batch: those of the turns in flight that are batch.
+        returning: turns in flight of interactive runs that came back from a tool when it was full, and have no first
+            token yet: batch waits for that.
+        window: what it may have in flight for now, after an outage or a refusal; None while it may take any number.
     """
 
     replica: ReplicaId
@@ -91,6 +115,9 @@ class Replica(NamedTuple):
     placed: int = 0
     why: str = ""
     closed_until: Instant | None = None
+    batch: int = 0
+    returning: int = 0
+    window: Window | None = None
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""
@@ -148,6 +175,7 @@ class Turn(NamedTuple):
         arrival: who asked for what.
         seq: order of placement.
         in_run: whether its end changes its run: not for single-pass turns, nor once the run has ended.
+        returning: batch waits for its first token (see `Replica.returning`).
     """
 
     arrival: TurnArrived
@@ -156,6 +184,7 @@ class Turn(NamedTuple):
     held_s: float
     seq: int
     in_run: bool
+    returning: bool = False
 
 
 class HeldTurn(NamedTuple):

@@ -8,13 +8,14 @@ from luftpause.core.model.ids import Instant, RunId, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
-from luftpause.core.scheduling.admission import why_held
-from luftpause.core.scheduling.affinity import bound_to, candidates, choose, pool_of
+from luftpause.core.scheduling.admission import takes_back, why_held
+from luftpause.core.scheduling.affinity import bound_to, candidates, choose, pool_of, returns_to
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.fairness import drain, somebody_waits
 from luftpause.core.scheduling.placing import place
-from luftpause.core.scheduling.state import HeldTurn, Run, Turn, without
+from luftpause.core.scheduling.state import HeldTurn, Replica, Run, Turn, without
+from luftpause.core.scheduling.windows import after_answer
 
 _KIND_WORDS = {ReplicaKind.GENERATIVE: "Generative", ReplicaKind.SINGLE_PASS: "Single-pass"}
 
@@ -34,6 +35,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     chosen = None
     if not somebody_waits(draft.lanes.get(pool), arrival.service_class):
         chosen = choose(among, arrival.service_class, None if home is None else home.replica)
+        if chosen is None and home is not None and run is not None and pool == home.replica:
+            chosen = home if returns_to(run, home) and takes_back(home) else None
     draft.track(arrival.turn, arrival.peer, now)
     if chosen is not None:
         place(draft, arrival, run, chosen, held_s=max(0.0, arrival.age_s))
@@ -68,6 +71,14 @@ def end(draft: Draft, turn: TurnId, now: Instant, *, paused: bool = False, answe
         _end_in_flight(draft, in_flight, now, paused=paused, answered=answered)
     elif turn in draft.held:
         leave_queue(draft, turn, now)
+
+
+def hear(draft: Draft, turn: TurnId, now: Instant) -> None:
+    """Take in the first token of a turn; an unknown turn changes nothing."""
+    draft.renew((turn,), now)
+    in_flight = draft.turns.get(turn)
+    if in_flight is not None and in_flight.returning:
+        draft.settle_return(in_flight)
 
 
 def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
@@ -140,6 +151,8 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
 
 def _end_in_flight(draft: Draft, turn: Turn, now: Instant, *, paused: bool, answered: bool) -> None:
     arrival = turn.arrival
+    if answered:
+        _widen(draft, draft.replicas[turn.replica])
     draft.discharge(turn)
     draft.untrack(arrival.turn, arrival.peer)
     run = draft.runs.get(arrival.run) if turn.in_run else None
@@ -152,3 +165,8 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, *, paused: bool, answ
         # It answered, so it lives and holds the prefix, whatever a probe said meanwhile.
         home, home_epoch = turn.replica, replica.epoch
     draft.set_run(run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch))
+
+
+def _widen(draft: Draft, replica: Replica) -> None:
+    if replica.window is not None:
+        draft.set_replica(replica._replace(window=after_answer(replica, replica.window, draft.limits)))

@@ -14,7 +14,7 @@ from luftpause.core.scheduling.affinity import candidates
 from luftpause.core.scheduling.events import RunPhase
 from luftpause.core.scheduling.fairness import fair_rank
 from luftpause.core.scheduling.reasons import BehindCaller, HoldReason
-from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, State
+from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, State, Window
 
 
 class ReplicaPhase(Enum):
@@ -24,7 +24,7 @@ class ReplicaPhase(Enum):
     """Declared, and no probe has found it healthy yet."""
     READY = "ready"
     FULL = "full"
-    """Its engine queues, and as many turns are in flight as it runs; or it asked for no new ones for a while."""
+    """As many turns are in flight as its capacity is; or its engine asked for no new ones for a while."""
     DOWN = "down"
     """It was healthy once and is not now."""
     LEAVING = "leaving"
@@ -35,7 +35,8 @@ class ReplicaPhase(Enum):
 class ReplicaView:
     """One replica. `why` says what made its last probe fail.
 
-    `capacity` is None while its turns are not capped; `kept` is the room that batch leaves free.
+    `capacity` is None while its turns are not capped; `kept` is the room that batch leaves free. `window` is not None
+    while an outage or a refusal caps its turns, and is part of the capacity.
     """
 
     name: ReplicaId
@@ -50,6 +51,7 @@ class ReplicaView:
     placed: int
     load: Load | None
     why: str
+    window: Window | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +123,7 @@ def _view_replica(replica: Replica) -> ReplicaView:
         placed=replica.placed,
         load=replica.load,
         why=replica.why,
+        window=replica.window,
     )
 
 

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from luftpause import __version__
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
 from luftpause.core.scheduling.reasons import explain
+from luftpause.core.scheduling.state import Window
 from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, view
 from luftpause.services.scheduler.service import SchedulerService
 
@@ -80,11 +81,16 @@ def _replica(replica: ReplicaView) -> Json:
         "state": replica.phase.value,
         "in_flight": replica.in_flight,
         "capacity": replica.capacity,
+        "window": None if replica.window is None else _window(replica.window),
         "kept_for_paused": replica.kept,
         "turns_placed": replica.placed,
         "why": replica.why,
         "load": None if load is None else {"running": load.running, "waiting": load.waiting},
     }
+
+
+def _window(window: Window) -> Json:
+    return {"turns": window.size, "after": "outage" if window.refused_at is None else "refusal"}
 
 
 def _held(held: HeldView) -> Json:

@@ -59,6 +59,8 @@ class Account:
                     mine = isinstance(event, TurnArrived) and event.turn == action.turn
                     assert mine, f"{action.turn} is told to wait out of turn"
                     assert action.turn in self.book.waiting, f"{action.turn} is told to wait and does not"
+                    home = self._owed_home(self.book.waiting[action.turn].offer)
+                    assert home is None, f"{action.turn} comes back to {home}, where batch has its place, and waits"
                     self.book.queue(action.turn)
                 case RefuseTurn():
                     expected = refusals.pop(action.turn, None)
@@ -96,8 +98,12 @@ class Account:
         sites = book.sites_for(offer)
         assert action.replica in sites, f"{action.turn} went to {action.replica}; it may go to {sorted(sites)}"
         site = book.sites[action.replica]
-        assert self._has_room(site, action.replica, offer.service_class), f"no room on {action.replica}: {site}"
-        self._judge_order(waiting, action.replica, event)
+        if not self._has_room(site, action.replica, offer.service_class):
+            newcomer = isinstance(event, TurnArrived) and event.turn == action.turn
+            owed = newcomer and self._owed_home(offer) == action.replica
+            assert owed, f"no room on {action.replica}: {site}"
+        else:
+            self._judge_order(waiting, action.replica, event)
         held_s = now - waiting.arrived_at
         assert abs(action.held_s - held_s) < HELD_TOLERANCE_S, f"{action.turn} waited {held_s}, not {action.held_s}"
         book.place(action.turn, action.replica)
@@ -126,10 +132,39 @@ class Account:
     def _has_room(self, site: Site, name: ReplicaId, service_class: ServiceClass) -> bool:
         if site.closed_until is not None:
             return False
-        if site.load is None or site.load.waiting == 0 or site.flying == 0:
+        if site.flying == 0:
             return True
+        queues = site.load is not None and site.load.waiting > 0
+        if service_class is ServiceClass.BATCH and queues and self._is_batch_barred(name):
+            return False
         kept = self.book.kept_on(name) if service_class is ServiceClass.BATCH else 0
-        return site.flying + kept < site.load.running
+        widths = [site.load.running] if site.load is not None and queues else []
+        widths += [] if site.narrow is None else [site.narrow.width]
+        return all(site.flying + kept < width for width in widths)
+
+    def _is_batch_barred(self, name: ReplicaId) -> bool:
+        """Say whether an interactive run that came back to a full replica has no first token yet."""
+        return any(flight.replica == name and flight.bars_batch for flight in self.book.flying.values())
+
+    def _owed_home(self, offer: TurnArrived) -> ReplicaId | None:
+        """Return the home that must take an interactive run's return at once, though batch turns fill it.
+
+        Not while it is closed or its width is used up, nor where an interactive turn waits for it already.
+        """
+        book, name = self.book, self.book.pinned_to(offer)
+        if name is None or book.returns_to(offer) != name:
+            return None
+        site = book.sites[name]
+        if site.closed_until is not None or (site.narrow is not None and site.flying >= site.narrow.width):
+            return None
+        others = [other.offer for turn, other in book.waiting.items() if turn != offer.turn]
+        if any(other.service_class is ServiceClass.INTERACTIVE and book.pinned_to(other) == name for other in others):
+            return None
+        flights = [flight for flight in book.flying.values() if flight.replica == name]
+        batch = sum(flight.offer.service_class is ServiceClass.BATCH for flight in flights)
+        queues = site.load is not None and site.load.waiting > 0
+        most = max(1, site.load.running) if site.load is not None and queues else math.inf
+        return name if site.flying - batch < most else None
 
     def _judge_rest(self) -> None:
         """Nobody waits beside room."""

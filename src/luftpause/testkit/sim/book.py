@@ -35,10 +35,8 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.state import Limits
+from luftpause.testkit.sim.narrow import Narrow, halved
 from luftpause.testkit.sim.records import Due, Flight, Life, Site, Waiting
-
-LEFT_ALONE_S_MAX = 300.0
-"""The longest that an engine may close its replica for."""
 
 
 class Book:
@@ -69,14 +67,18 @@ class Book:
 
     def sites_for(self, offer: TurnArrived) -> list[ReplicaId]:
         """Return the replicas that a turn may go to, room or no room."""
-        if offer.kind is ReplicaKind.GENERATIVE:
-            life = self.lives[offer.run]
-            if life.flying or life.paused:
-                home = self._bound_home(life)
-                if home is not None and home.takes_turns and home.serves(offer):
-                    assert life.home is not None
-                    return [life.home]
+        home = self.pinned_to(offer)
+        if home is not None:
+            return [home]
         return [name for name, site in self.sites.items() if site.takes_turns and site.serves(offer)]
+
+    def pinned_to(self, offer: TurnArrived) -> ReplicaId | None:
+        """Return the only replica that a turn may go to; None when it may go to any that serves it."""
+        life = self._life_of(offer)
+        if life is None or not (life.flying or life.paused):
+            return None
+        home = self._bound_home(life)
+        return life.home if home is not None and home.takes_turns and home.serves(offer) else None
 
     def kept_on(self, name: ReplicaId) -> int:
         """Return how many interactive runs are out on a tool and will come back to a replica."""
@@ -89,6 +91,13 @@ class Book:
             and self._bound_home(life) is not None
             for life in self.lives.values()
         )
+
+    def returns_to(self, offer: TurnArrived) -> ReplicaId | None:
+        """Return the home that a turn that waits would bring its interactive run back to from a tool."""
+        life = self._life_of(offer)
+        if life is None or life.service_class is not ServiceClass.INTERACTIVE or life.flying or not life.paused:
+            return None
+        return life.home if self._bound_home(life) is not None else None
 
     def first_expiry(self) -> float | None:
         """Return when the first turn or run is over unless something happens before."""
@@ -121,10 +130,14 @@ class Book:
     def place(self, turn: TurnId, replica: ReplicaId) -> None:
         """Put a waiting turn on a replica."""
         waiting = self.waiting.pop(turn)
+        comes_back = self.returns_to(waiting.offer) == replica
         life = self._life_of(waiting.offer)
         if life is not None:
             life.waiting -= 1
         self._fly(waiting.offer, replica, waiting.seen_at)
+        site = self.sites[replica]
+        if comes_back and site.load is not None and site.load.waiting:
+            self.flying[turn].bars_batch = site.flying + self.kept_on(replica) >= site.load.running
 
     def take(self, event: Event, now: float) -> Due:
         """Take in an event, but no order; an offer must be new, and served by someone."""
@@ -153,8 +166,12 @@ class Book:
 
     def _take_in_report(self, report: TurnReport, now: float) -> None:
         match report:
-            case TurnStarted() | FirstTokenSeen():
+            case TurnStarted():
                 self.renew(report.turn, now)
+            case FirstTokenSeen():
+                self.renew(report.turn, now)
+                if report.turn in self.flying:
+                    self.flying[report.turn].bars_batch = False
             case TurnsRenewed():
                 for turn in report.turns:
                     self.renew(turn, now)
@@ -171,8 +188,11 @@ class Book:
     def _leave_alone(self, report: TurnFailed, now: float) -> None:
         flight, seconds = self.flying.get(report.turn), report.retry_after_s or 0.0
         site = None if flight is None else self.sites[flight.replica]
-        if site is not None and site.declared and seconds > 0.0:
-            site.closed_until = max(site.closed_until or 0.0, now + min(seconds, LEFT_ALONE_S_MAX))
+        if site is None or not site.declared or not seconds > 0.0:
+            return
+        if site.closed_until is None and site.healthy:
+            site.narrow = halved(site.narrow, site.flying)
+        site.closed_until = max(site.closed_until or 0.0, now + min(seconds, self.limits.retry_after_s_max))
 
     def _bound_home(self, life: Life) -> Site | None:
         site = None if life.home is None else self.sites.get(life.home)
@@ -216,6 +236,8 @@ class Book:
         if flight is None:
             return
         offer, site = flight.offer, self.sites[flight.replica]
+        if answered and site.narrow is not None and site.closed_until is None:
+            site.narrow = site.narrow.answered(site.flying + self.kept_on(flight.replica))
         self._land(flight, site)
         life = self.lives[offer.run] if flight.in_run else None
         if life is None:
@@ -263,9 +285,9 @@ class Book:
         if site is None:
             self.sites[spec.replica] = Site(spec, next(self._numbers))
         elif not site.declared:
-            site.declared, site.spec = True, spec
+            site.declared, site.spec, site.was_well = True, spec, False
         elif site.spec != spec:
-            site.spec = spec
+            site.spec, site.was_well = spec, False
             self._renew_life(site)
 
     def _remove(self, name: ReplicaId) -> None:
@@ -283,11 +305,15 @@ class Book:
             return
         if site.healthy and not event.healthy:
             self._renew_life(site)
+        if event.healthy and not site.healthy and site.was_well:
+            site.narrow = Narrow(self.limits.slow_start)
+        site.was_well = site.was_well or event.healthy
         site.healthy = event.healthy
         site.load = event.load if event.healthy else None
 
     def _renew_life(self, site: Site) -> None:
         site.life, site.healthy, site.load, site.closed_until = next(self._numbers), False, None, None
+        site.narrow = None
 
     def _resync(self, event: PeerResynced, now: float) -> None:
         self._end_all_of(event.peer, [told.turn for told in event.turns], now)

@@ -7,11 +7,15 @@ from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import Load, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.testkit.sim.narrow import Narrow
 
 
 @dataclass(slots=True)
 class Site:
-    """A replica. `life` changes whenever what its engine had cached must be taken for lost."""
+    """A replica. `life` changes whenever what its engine had cached must be taken for lost.
+
+    `narrow` tells how it is held back after an outage or a refusal, None while it is not.
+    """
 
     spec: ReplicaSpec | None
     life: int
@@ -20,6 +24,8 @@ class Site:
     load: Load | None = None
     flying: int = 0
     closed_until: float | None = None
+    was_well: bool = False
+    narrow: Narrow | None = None
 
     @property
     def takes_turns(self) -> bool:
@@ -59,12 +65,17 @@ class Waiting:
 
 @dataclass(slots=True)
 class Flight:
-    """A turn in flight. `in_run`: its end still changes its run."""
+    """A turn in flight.
+
+    `in_run`: its end still changes its run. `bars_batch`: while the engine queues, no batch turn goes there before this
+    one's first token.
+    """
 
     offer: TurnArrived
     replica: ReplicaId
     in_run: bool
     seen_at: float
+    bars_batch: bool = False
 
 
 @dataclass(slots=True)

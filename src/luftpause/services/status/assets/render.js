@@ -5,6 +5,7 @@
 import { duration, element, mark } from "./elements.js";
 
 const PLACES_MAX = 40;
+const WINDOW_AFTER = { outage: "an outage", refusal: "a refusal" };
 const PHASES = [
   ["generating", "a turn is in flight"],
   ["paused", "out on a tool, will come back"],
@@ -74,7 +75,8 @@ function roomSentence(replica) {
   if (!replica.healthy && replica.in_flight === 0) return "none, takes no turns now";
   const of = replica.capacity === null ? ", no cap" : ` of ${replica.capacity}`;
   const kept = replica.kept_for_paused ? `, ${replica.kept_for_paused} kept` : "";
-  return `${replica.in_flight}${of}${kept}`;
+  const narrow = replica.window ? `, window after ${WINDOW_AFTER[replica.window.after]}` : "";
+  return `${replica.in_flight}${of}${kept}${narrow}`;
 }
 
 /** Draws each place as a box: taken, kept or free. @param {any} replica */
