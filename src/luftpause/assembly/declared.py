@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
+from luftpause.config.problems import ConfigError, Problem
 from luftpause.config.schema import Config
 from luftpause.config.units import seconds, size_bytes
 from luftpause.core.model.ids import ModelName, ReplicaId
@@ -16,6 +17,21 @@ from luftpause.services.scheduler.settings import SchedulerSettings
 RENEWALS_PER_TIMEOUT = 8
 """Open turns are renewed so often within the turn timeout that a few lost renewals do no harm."""
 RENEW_S_MAX = 60.0
+
+
+def require_keys(config: Config, env: Mapping[str, str]) -> None:
+    """Refuse to start where a key is to be sent that is not there: nothing could ever reach that replica.
+
+    Raises:
+        ConfigError: a variable that holds a replica's key is not set.
+    """
+    problems = [
+        Problem(where="environment", key=f"replicas[{at}].api_key_env", what=f"the variable {name} is not set")
+        for at, replica in enumerate(config.replicas)
+        if (name := replica.api_key_env) and not env.get(name, "").strip()
+    ]
+    if problems:
+        raise ConfigError(*problems)
 
 
 def replica_specs(config: Config) -> tuple[ReplicaSpec, ...]:

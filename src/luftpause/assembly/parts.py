@@ -24,6 +24,7 @@ from luftpause.assembly.declared import (
     dataplane_settings,
     log_folder,
     replica_specs,
+    require_keys,
     runtime_settings,
     scheduler_settings,
     state_folder,
@@ -83,8 +84,14 @@ async def engines_part(plans: Plans) -> AsyncIterator[HttpEngines]:
 
 @asynccontextmanager
 async def scheduler_part(plans: Plans, engines: Engines) -> AsyncIterator[SchedulerService]:
-    """The scheduler with its probes and the replicas that the configuration names."""
+    """The scheduler with its probes and the replicas that the configuration names.
+
+    Raises:
+        ConfigError: the key of a replica is not set.
+        StartFailedError: the event log cannot be written.
+    """
     config = plans.config
+    require_keys(config, os.environ)
     async with recorded_scheduler(scheduler_settings(config), plans.recording) as service:
         prober = Prober(service, engines)
         for spec in replica_specs(config):
@@ -137,7 +144,13 @@ async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServ
 async def dataplane_part(
     plans: Plans, link: SchedulerLink, engines: Engines, *, peer: PeerId | None = None
 ) -> AsyncIterator[HttpServer]:
-    """The LLM door."""
+    """The LLM door.
+
+    Raises:
+        ConfigError: the key of a replica is not set.
+        StartFailedError: the address cannot be used.
+    """
+    require_keys(plans.config, os.environ)
     section = plans.config.dataplane
     address = _address(section, port=section.port, option="dataplane.port")
     app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer)
