@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from luftpause.adapters.link.server import Graces
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
+from luftpause.adapters.turns_http.retry import Patience
 from luftpause.config.problems import ConfigError, Problem
 from luftpause.config.schema import Config
 from luftpause.config.units import seconds, size_bytes
@@ -16,7 +18,6 @@ from luftpause.services.scheduler.settings import SchedulerSettings
 
 RENEWALS_PER_TIMEOUT = 8
 """Open turns are renewed so often within the turn timeout that a few lost renewals do no harm."""
-RENEW_S_MAX = 60.0
 
 
 def require_keys(config: Config, env: Mapping[str, str]) -> None:
@@ -70,7 +71,11 @@ def dataplane_settings(config: Config) -> DataplaneSettings:
     return DataplaneSettings(
         max_body_bytes=size_bytes(config.dataplane.max_body),
         body_timeout_s=seconds(config.dataplane.body_timeout),
-        renew_period_s=min(RENEW_S_MAX, seconds(config.scheduler.turn_timeout) / RENEWALS_PER_TIMEOUT),
+        caller_bytes=config.dataplane.caller_bytes,
+        renew_period_s=min(
+            seconds(config.dataplane.renew_period), seconds(config.scheduler.turn_timeout) / RENEWALS_PER_TIMEOUT
+        ),
+        link_timeout_s=seconds(config.dataplane.link_timeout),
     )
 
 
@@ -78,15 +83,50 @@ def scheduler_settings(config: Config) -> SchedulerSettings:
     """Return the scheduler's periods and timeouts."""
     section = config.scheduler
     limits = Limits(turn_timeout_s=seconds(section.turn_timeout), run_idle_expiry_s=seconds(section.run_idle_expiry))
-    period_s = seconds(section.probe_period)
-    return SchedulerSettings(policy=section.policy, limits=limits, probe_period_s=period_s)
+    return SchedulerSettings(
+        policy=section.policy,
+        limits=limits,
+        tool_call_memory_s=seconds(section.tool_call_memory),
+        probe_period_s=seconds(section.probe_period),
+        probe_timeout_s=seconds(section.probe_timeout),
+        probe_eager_s=seconds(section.probe_eager),
+        not_ready_warning_s=seconds(section.not_ready_warning),
+    )
+
+
+def link_graces(config: Config) -> Graces:
+    """Return how long the scheduler's link waits for its peers."""
+    return Graces(
+        peer_s=seconds(config.scheduler.link_grace),
+        resync_s=seconds(config.scheduler.resync_grace),
+        others_s=seconds(config.dataplane.link_retry),
+    )
 
 
 def runtime_settings(config: Config) -> RuntimeSettings:
     """Return the MCP door's limits and periods."""
-    default = config.runtime.default_model
+    section = config.runtime
     return RuntimeSettings(
-        default_model=ModelName(default) if default else None, max_running=config.runtime.max_running
+        default_model=ModelName(section.default_model) if section.default_model else None,
+        max_running=section.max_running,
+        max_tool_calls=section.max_tool_calls,
+        max_tokens=section.max_tokens,
+        await_default_s=seconds(section.await_default),
+        await_max_s=seconds(section.await_max),
+        progress_every_s=seconds(section.progress_period),
+        caller_bytes=config.dataplane.caller_bytes,
+    )
+
+
+def patience(config: Config) -> Patience:
+    """Return how long sub-agents' turns put up with engines."""
+    section = config.runtime
+    return Patience(
+        turn_timeout_s=seconds(section.turn_timeout),
+        tries=section.turn_tries,
+        backoff_s=seconds(section.retry_pause),
+        backoff_max_s=seconds(section.retry_pause_max),
+        rate_limit_pause_s=seconds(section.rate_limit_pause),
     )
 
 

@@ -44,7 +44,7 @@ async def _take_in(
     around: Surroundings, settings: DataplaneSettings, call: ClientCall, headers: dict[bytes, bytes]
 ) -> TurnCourse:
     """Return the course of the turn that a request asks for; the course alone holds the body then."""
-    standing = standing_of(headers)
+    standing = standing_of(headers, caller_bytes=settings.caller_bytes)
     check_media_type(headers)
     body = await read_body(headers, call.line, settings)
     found = peek(body, with_tool_calls=standing.run is None)
