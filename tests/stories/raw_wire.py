@@ -1,5 +1,6 @@
 """Raw ends of the wire for the stories: a scripted engine, a client that sends what it is told, short waits."""
 
+import contextlib
 import json
 import re
 import socket
@@ -58,6 +59,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._open: list[socket.socket] = []
         port = self._listener.getsockname()[1]
         self.url = f"https://localhost:{port}" if self.tls else f"http://127.0.0.1:{port}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -66,13 +68,23 @@ class Engine:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Accept nobody any more and leave those that are here."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         try:
             while True:
                 connection, _ = self._listener.accept()
                 self.connections += 1
+                self._open.append(connection)
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
         except OSError:
             return

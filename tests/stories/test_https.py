@@ -160,8 +160,9 @@ def test_the_status_says_what_is_wrong_with_a_certificate_or_a_scheme(tmp_path: 
     }
     with running(tmp_path, "up", "up", "--config", config, env=authority.env) as up:
         assert soon(lambda: is_healthy(up, "good"))
+        soon(lambda: all(cause in why(up, name) for name, cause in expected.items()))
         for name, cause in expected.items():
-            assert soon(lambda name=name, cause=cause: cause in why(up, name)), (name, why(up, name))  # type: ignore[misc]
+            assert cause in why(up, name), name
         assert ask(up.url("dataplane"), chat_body(model="expired"), within_s=1.0).status == 0, "it is held"
         assert "Traceback" not in up.output.read_text()
 

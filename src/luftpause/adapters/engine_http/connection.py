@@ -157,11 +157,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Event loop callback."""
-        self.opened(cast("asyncio.Transport", transport))
-
-    def opened(self, transport: Socket) -> None:
-        """Requests can be sent from now on."""
-        self.transport = transport
+        self.transport = cast("Socket", transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Event loop callback: return where to read into."""

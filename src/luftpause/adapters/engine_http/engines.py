@@ -15,7 +15,7 @@ from luftpause.adapters.engine_http.connection import READ_BYTES, Connection
 from luftpause.adapters.engine_http.exchange import HttpExchange
 from luftpause.adapters.engine_http.origin import Origin, parse_origin
 from luftpause.adapters.engine_http.pool import Pool
-from luftpause.adapters.engine_http.tls import TlsWire
+from luftpause.adapters.engine_http.tls import TlsProtocol, TlsSocket
 from luftpause.adapters.engine_http.trust import default_trust, tls_fault
 from luftpause.core.model.replicas import Endpoint
 from luftpause.ports.engines import EngineRequest, EngineUnreachableError
@@ -102,10 +102,9 @@ class HttpEngines:
 
     async def _connect_securely(self, origin: Origin) -> Connection:
         connection = self._connection(origin)
-        wire = partial(
-            TlsWire, connection, context=await self._tls_context(), host=origin.host, buffer=self._secure_buffer
-        )
-        _, secured = await asyncio.get_running_loop().create_connection(wire, origin.host, origin.port)
+        secured = TlsSocket(connection, context=await self._tls_context(), host=origin.host)
+        protocol = TlsProtocol(secured, connection, buffer=self._secure_buffer)
+        await asyncio.get_running_loop().create_connection(lambda: protocol, origin.host, origin.port)
         await secured.shake_hands()
         return connection
 

@@ -14,38 +14,32 @@ from luftpause.adapters.engine_http.connection import Connection
 _RAGGED: Final = "without TLS's goodbye"
 
 
-class TlsWire(asyncio.BufferedProtocol):
-    """Stands as protocol on a plain transport, and as transport before a `Connection`.
+class TlsSocket:
+    """What a `Connection` sends and receives plain bytes by. It is told of it once the handshake is through.
 
     Args:
-        connection: who sends and receives plain bytes. It is told of the connection once the handshake is through.
+        connection: who uses it.
         context: which certificates are trusted.
         host: the name that the server has to prove.
-        buffer: where the socket is read into. Nothing stays there, so all connections of a loop may share it, but it
-            must not be the one that `connection` reads into.
     """
 
     __slots__ = (
-        "_buffer",
         "_connection",
-        "_context",
         "_ended",
-        "_host",
         "_incoming",
         "_outgoing",
         "_paused",
+        "_ready",
         "_tls",
         "_transport",
-        "ready",
     )
 
-    def __init__(self, connection: Connection, *, context: ssl.SSLContext, host: str, buffer: memoryview) -> None:
-        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def __init__(self, connection: Connection, *, context: ssl.SSLContext, host: str) -> None:
         self._connection = connection
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
-        self._buffer = buffer
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._transport: asyncio.Transport | None = None
         self._paused = self._ended = False
 
@@ -56,7 +50,7 @@ class TlsWire(asyncio.BufferedProtocol):
             OSError: it did not, or is no TLS server.
         """
         try:
-            await self.ready
+            await self._ready
         except BaseException:
             self.abort()
             raise
@@ -94,41 +88,28 @@ class TlsWire(asyncio.BufferedProtocol):
             self._transport.resume_reading()
         asyncio.get_running_loop().call_soon(self._deliver)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Event loop callback: begin the handshake."""
-        self._transport = cast("asyncio.Transport", transport)
+    def opened(self, transport: asyncio.Transport) -> None:
+        """The socket stands: begin the handshake."""
+        self._transport = transport
         self._advance()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Event loop callback: return where to read into."""
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Event loop callback: bytes were read."""
-        self._incoming.write(self._buffer[:nbytes])
+    def received(self, data: memoryview) -> None:
+        """Bytes were read."""
+        self._incoming.write(data)
         self._advance()
 
-    def eof_received(self) -> bool:
-        """Event loop callback: the server sends no more. The socket stays until the last bytes are delivered."""
+    def received_end(self) -> None:
+        """The server sends no more. The socket stays until the last bytes are delivered."""
         self._incoming.write_eof()
         self._advance()
-        return True
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Event loop callback."""
+    def lost(self, error: Exception | None) -> None:
+        """The socket is gone."""
         self._transport = None
-        self._end(exc)
-
-    def pause_writing(self) -> None:
-        """Event loop callback."""
-        self._connection.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Event loop callback."""
-        self._connection.resume_writing()
+        self._end(error)
 
     def _advance(self) -> None:
-        if self.ready.done():
+        if self._ready.done():
             self._deliver()
             return
         try:
@@ -140,8 +121,8 @@ class TlsWire(asyncio.BufferedProtocol):
             self._end(error)
         else:
             self._flush()
-            self._connection.opened(self)
-            self.ready.set_result(None)
+            self._connection.connection_made(cast("asyncio.BaseTransport", self))
+            self._ready.set_result(None)
             self._deliver()
 
     def _deliver(self) -> None:
@@ -171,11 +152,55 @@ class TlsWire(asyncio.BufferedProtocol):
             return
         self._ended = True
         is_ragged = isinstance(error, ssl.SSLEOFError)
-        if self.ready.done():
+        if self._ready.done():
             self._connection.connection_lost(ssl.SSLEOFError(ssl.SSL_ERROR_EOF, _RAGGED) if is_ragged else error)
         else:
             left = ConnectionResetError("it closed the connection during TLS's handshake")
-            self.ready.set_exception(left if error is None or is_ragged else error)
-            self.ready.exception()  # whoever gave up waiting has no use for it
+            self._ready.set_exception(left if error is None or is_ragged else error)
+            self._ready.exception()  # whoever gave up waiting has no use for it
         if self._transport is not None:
             self._transport.close()
+
+
+class TlsProtocol(asyncio.BufferedProtocol):
+    """The side of a `TlsSocket` that the event loop calls.
+
+    `buffer` is where the plain socket is read into. Nothing stays there, so all connections of a loop may share it, but
+    it must not be the one that their `Connection`s read into.
+    """
+
+    __slots__ = ("_buffer", "_connection", "secured")
+
+    def __init__(self, secured: TlsSocket, connection: Connection, *, buffer: memoryview) -> None:
+        self.secured = secured
+        self._connection = connection
+        self._buffer = buffer
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Event loop callback."""
+        self.secured.opened(cast("asyncio.Transport", transport))
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Event loop callback."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Event loop callback."""
+        self.secured.received(self._buffer[:nbytes])
+
+    def eof_received(self) -> bool:
+        """Event loop callback: keep the socket open, what was held back is still to be delivered."""
+        self.secured.received_end()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Event loop callback."""
+        self.secured.lost(exc)
+
+    def pause_writing(self) -> None:
+        """Event loop callback."""
+        self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Event loop callback."""
+        self._connection.resume_writing()
