@@ -1,10 +1,12 @@
 """The scheduler with what is written down of its decisions."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from luftpause.adapters.event_log.replaying import replay
+from luftpause.adapters.event_log.writer import EventLog
 from luftpause.assembly.recording import Recording, recorded_scheduler
 from luftpause.assembly.start_failed import StartFailedError
 from luftpause.core.model.ids import TurnId
@@ -35,6 +37,7 @@ def test_nothing_is_written_unless_asked_for(tmp_path: Path) -> None:
     async def story() -> None:
         async with recorded_scheduler(SchedulerSettings(), Recording()) as desk:
             desk.add_replica(spec("a"))
+            assert b"event_log" not in desk.metrics.render()
 
     run(story)
     assert not list(tmp_path.iterdir())
@@ -47,3 +50,18 @@ def test_a_log_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> Non
 
     with pytest.raises(StartFailedError, match=r"--event-log: cannot write .*log: No such file"):
         run(story)
+
+
+def test_events_that_the_log_did_not_get_are_counted_among_the_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luftpause.assembly.recording.EventLog", partial(EventLog, waiting_max=0))
+
+    async def story() -> None:
+        async with recorded_scheduler(SchedulerSettings(), Recording(event_log=tmp_path / "log")) as desk:
+            assert b"\nluftpause_event_log_dropped_events_total 0.0\n" in desk.metrics.render()
+            desk.add_replica(spec("a"))
+            desk.probed(probed("a"))
+            assert b"\nluftpause_event_log_dropped_events_total 2.0\n" in desk.metrics.render()
+
+    run(story)

@@ -40,5 +40,5 @@ def test_the_json_schema_accepts_the_example_and_refuses_mistakes() -> None:
 
 def test_the_json_schema_describes_keys() -> None:
     definitions = json.loads(schema_json())["$defs"]
-    assert definitions["Replica"]["properties"]["health"]["description"] == "path whose 200 means healthy."
+    assert definitions["Replica"]["properties"]["load_from"]["description"].startswith("when the URL is a router")
     assert definitions["Replica"]["description"] == "An endpoint that already runs somewhere."

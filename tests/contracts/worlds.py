@@ -17,7 +17,7 @@ from contracts.recording_desk import Call, RecordingDesk
 from contracts.relay import NewLoop, Relay
 from luftpause.adapters.link.client import RemoteLink
 from luftpause.adapters.link.direct import DirectLink
-from luftpause.adapters.link.server import LinkServer
+from luftpause.adapters.link.server import Graces, LinkServer
 from luftpause.core.model.ids import TurnId
 from luftpause.core.scheduling.events import ReplicaProbed
 from luftpause.core.scheduling.state import Limits
@@ -150,7 +150,7 @@ class RemoteWorld(World):
                 await self.server.close()
 
     def new_server(self) -> LinkServer:
-        return LinkServer(self.desk, token=TOKEN, grace_s=self.grace_s, resync_grace_s=RESYNC_GRACE_S)
+        return LinkServer(self.desk, token=TOKEN, graces=Graces(peer_s=self.grace_s, resync_s=RESYNC_GRACE_S))
 
     async def cut(self) -> None:
         """Lose the connection, and return when it stands again."""

@@ -1,8 +1,10 @@
 """Raw ends of the wire for the stories: a scripted engine, a client that sends what it is told, short waits."""
 
+import contextlib
 import json
 import re
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -11,6 +13,7 @@ from dataclasses import dataclass, field
 ANSWER = b'{"choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}'
 CHAT = "/v1/chat/completions"
 WAIT_S = 10.0
+TLS_HELLO = b"\x16\x03"
 
 _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.IGNORECASE)
 
@@ -38,45 +41,79 @@ def soon(found: Callable[[], bool], within_s: float = WAIT_S) -> bool:
 
 @dataclass
 class Engine:
-    """An engine that answers each POST with what `reply` returns for its body. `load` is running and waiting."""
+    """An engine that answers each POST with what `reply` returns for its body. `load` is running and waiting.
+
+    `get` may answer a GET by its head; it returns None to leave that to the engine. With `tls` it speaks TLS and is
+    called localhost. `heads` and `bodies` are what was posted, `gets` the heads of what was asked for, `connections`
+    how many were accepted.
+    """
 
     reply: Callable[[bytes], bytes] = lambda _: whole()
     load: tuple[int, int] | None = None
+    get: Callable[[bytes], bytes | None] = lambda _: None
+    tls: ssl.SSLContext | None = None
     bodies: list[bytes] = field(default_factory=list)
+    heads: list[bytes] = field(default_factory=list)
     gets: list[bytes] = field(default_factory=list)
+    connections: int = 0
 
     def __post_init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._open: list[socket.socket] = []
+        port = self._listener.getsockname()[1]
+        self.url = f"https://localhost:{port}" if self.tls else f"http://127.0.0.1:{port}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self) -> "Engine":
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Accept nobody any more and leave those that are here."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         try:
             while True:
                 connection, _ = self._listener.accept()
+                self.connections += 1
+                self._open.append(connection)
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
         except OSError:
             return
 
-    def _serve(self, connection: socket.socket) -> None:
-        with connection:
-            try:
-                while (received := _request(connection)) is not None:
-                    connection.sendall(self._answer(*received))
-            except OSError:
-                return
+    def _serve(self, plain: socket.socket) -> None:
+        try:
+            with plain if self.tls is None else self.tls.wrap_socket(plain, server_side=True) as connection:
+                while (received := _request(connection)) is not None and self.answer(connection, *received):
+                    pass
+                if isinstance(connection, ssl.SSLSocket):
+                    connection.unwrap()
+        except OSError:  # ssl.SSLError is one
+            plain.close()
+
+    def answer(self, connection: socket.socket, head: bytes, body: bytes) -> bool:
+        """Answer one request; return whether the connection is kept, which the answer's header says."""
+        answer = self._answer(head, body)
+        connection.sendall(answer)
+        return b"\r\nconnection: close\r\n" not in answer.partition(b"\r\n\r\n")[0] + b"\r\n"
 
     def _answer(self, head: bytes, body: bytes) -> bytes:
         if head.startswith(b"POST"):
+            self.heads.append(head)
             self.bodies.append(body)
             return self.reply(body)
         self.gets.append(head)
+        own = self.get(head)
+        if own is not None:
+            return own
         if head.startswith(b"GET /metrics") and self.load is not None:
             running, waiting = self.load
             page = f"vllm:num_requests_running {running}\nvllm:num_requests_waiting {waiting}\n"
@@ -93,6 +130,9 @@ def _request(connection: socket.socket) -> tuple[bytes, bytes] | None:
         if not piece:
             return None
         received += piece
+        if received.startswith(TLS_HELLO):
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            return None
     head, _, body = received.partition(b"\r\n\r\n")
     length = _LENGTH.search(head)
     while length is not None and len(body) < int(length[1]):

@@ -1,11 +1,13 @@
 """Keys and tokens that are missing or odd: what is said must be what happens."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from stories.programs import running
-from stories.raw_wire import Engine, ask, chat_body, soon, status
+from stories.raw_wire import Engine, ask, chat_body, status
 from stories.set_ups import FREE_PORTS, launched_engines, write
 
 pytestmark = pytest.mark.timeout(120)
@@ -16,16 +18,16 @@ def keyed(engine: Engine) -> str:
     return f'[[replicas]]\nname = "a"\nurl = "{engine.url}"\nmodels = ["fake"]\napi_key_env = "ENGINE_KEY"\n'
 
 
-def test_an_engine_whose_key_is_not_set_is_treated_as_the_warning_says(tmp_path: Path) -> None:
-    """Nothing goes there, its turns are held, and both the warning and the status name the variable."""
+@pytest.mark.parametrize("service", ["up", "scheduler", "dataplane"])
+def test_an_engine_whose_key_is_not_set_ends_the_start_with_the_variables_name(tmp_path: Path, service: str) -> None:
+    """Nothing could ever be sent there, so whoever starts it must hear of it now."""
     with Engine() as engine:
-        config = write(tmp_path, FREE_PORTS, keyed(engine), SPARE)
-        with running(tmp_path, "up", "up", "--config", config) as up:
-            assert "ENGINE_KEY is not set; without it nothing is sent to this endpoint" in up.output.read_text()
-            ask(up.url("dataplane"), chat_body(), within_s=3.0)
-            assert [held["count"] for held in status(up.url("scheduler"))["held"]] in ([], [1])
-            assert "ENGINE_KEY" in str(status(up.url("scheduler"))["replicas"])
-            assert soon(lambda: "replica_never_ready" in up.output.read_text())
+        config = write(tmp_path, FREE_PORTS.replace("[scheduler]\nport = 0", "[scheduler]\nport = 1"), keyed(engine))
+        command = [sys.executable, "-m", "luftpause", service, "--config", config]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert "error: environment: replicas[0].api_key_env: the variable ENGINE_KEY is not set" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_a_key_that_cannot_be_sent_is_named_by_its_variable_as_the_reason(tmp_path: Path) -> None:

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from luftpause.adapters.link.server import Graces
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
+from luftpause.adapters.turns_http.retry import Patience
+from luftpause.config.problems import ConfigError, Problem
 from luftpause.config.schema import Config
 from luftpause.config.units import seconds, size_bytes
 from luftpause.core.model.ids import ModelName, ReplicaId
@@ -15,7 +18,21 @@ from luftpause.services.scheduler.settings import SchedulerSettings
 
 RENEWALS_PER_TIMEOUT = 8
 """Open turns are renewed so often within the turn timeout that a few lost renewals do no harm."""
-RENEW_S_MAX = 60.0
+
+
+def require_keys(config: Config, env: Mapping[str, str]) -> None:
+    """Refuse to start where a key is to be sent that is not there: nothing could ever reach that replica.
+
+    Raises:
+        ConfigError: a variable that holds a replica's key is not set.
+    """
+    problems = [
+        Problem(where="environment", key=f"replicas[{at}].api_key_env", what=f"the variable {name} is not set")
+        for at, replica in enumerate(config.replicas)
+        if (name := replica.api_key_env) and not env.get(name, "").strip()
+    ]
+    if problems:
+        raise ConfigError(*problems)
 
 
 def replica_specs(config: Config) -> tuple[ReplicaSpec, ...]:
@@ -57,7 +74,11 @@ def dataplane_settings(config: Config) -> DataplaneSettings:
         body_timeout_s=seconds(config.dataplane.body_timeout),
         keepalive_after_s=seconds(config.dataplane.keepalive_after),
         keepalive_s=seconds(config.dataplane.keepalive),
-        renew_period_s=min(RENEW_S_MAX, seconds(config.scheduler.turn_timeout) / RENEWALS_PER_TIMEOUT),
+        caller_bytes=config.dataplane.caller_bytes,
+        renew_period_s=min(
+            seconds(config.dataplane.renew_period), seconds(config.scheduler.turn_timeout) / RENEWALS_PER_TIMEOUT
+        ),
+        link_timeout_s=seconds(config.dataplane.link_timeout),
     )
 
 
@@ -70,15 +91,50 @@ def scheduler_settings(config: Config) -> SchedulerSettings:
         retry_after_s_max=seconds(section.retry_after_max),
         slow_start=section.slow_start,
     )
-    period_s = seconds(section.probe_period)
-    return SchedulerSettings(policy=section.policy, limits=limits, probe_period_s=period_s)
+    return SchedulerSettings(
+        policy=section.policy,
+        limits=limits,
+        tool_call_memory_s=seconds(section.tool_call_memory),
+        probe_period_s=seconds(section.probe_period),
+        probe_timeout_s=seconds(section.probe_timeout),
+        probe_eager_s=seconds(section.probe_eager),
+        not_ready_warning_s=seconds(section.not_ready_warning),
+    )
+
+
+def link_graces(config: Config) -> Graces:
+    """Return how long the scheduler's link waits for its peers."""
+    return Graces(
+        peer_s=seconds(config.scheduler.link_grace),
+        resync_s=seconds(config.scheduler.resync_grace),
+        others_s=seconds(config.dataplane.link_retry),
+    )
 
 
 def runtime_settings(config: Config) -> RuntimeSettings:
     """Return the MCP door's limits and periods."""
-    default = config.runtime.default_model
+    section = config.runtime
     return RuntimeSettings(
-        default_model=ModelName(default) if default else None, max_running=config.runtime.max_running
+        default_model=ModelName(section.default_model) if section.default_model else None,
+        max_running=section.max_running,
+        max_tool_calls=section.max_tool_calls,
+        max_tokens=section.max_tokens,
+        await_default_s=seconds(section.await_default),
+        await_max_s=seconds(section.await_max),
+        progress_every_s=seconds(section.progress_period),
+        caller_bytes=config.dataplane.caller_bytes,
+    )
+
+
+def patience(config: Config) -> Patience:
+    """Return how long sub-agents' turns put up with engines."""
+    section = config.runtime
+    return Patience(
+        turn_timeout_s=seconds(section.turn_timeout),
+        tries=section.turn_tries,
+        backoff_s=seconds(section.retry_pause),
+        backoff_max_s=seconds(section.retry_pause_max),
+        rate_limit_pause_s=seconds(section.rate_limit_pause),
     )
 
 

@@ -23,6 +23,7 @@ class Address:
         option: what sets the port, for the message when it is taken.
         allowed_hosts: further host names that the door answers for.
         allowed_origins: web origins that may call, besides the door's own.
+        drain_s: how long open requests get to end once the door closes.
     """
 
     host: str
@@ -30,6 +31,7 @@ class Address:
     option: str
     allowed_hosts: Sequence[str] = ()
     allowed_origins: Sequence[str] = ()
+    drain_s: float = DRAIN_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,4 +94,4 @@ async def open_door(
     try:
         yield server
     finally:
-        await server.close(DRAIN_S)
+        await server.close(address.drain_s)

@@ -6,7 +6,7 @@
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import luftpause
 from luftpause.adapters.clock_system import SystemClock
@@ -18,12 +18,14 @@ from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_
 from luftpause.adapters.process_host import LocalProcessHost
 from luftpause.adapters.tools_mcp.tools import McpTools
 from luftpause.adapters.turns_http.client import HttpTurns
-from luftpause.adapters.turns_http.retry import Patience
 from luftpause.adapters.turns_http.served_models import ServedModels
 from luftpause.assembly.declared import (
     dataplane_settings,
+    link_graces,
     log_folder,
+    patience,
     replica_specs,
+    require_keys,
     runtime_settings,
     scheduler_settings,
     state_folder,
@@ -74,7 +76,8 @@ def _address(section: schema.Dataplane | schema.Scheduler | schema.Runtime, *, p
 @asynccontextmanager
 async def engines_part(plans: Plans) -> AsyncIterator[HttpEngines]:
     """The HTTP client to engines and to our own doors."""
-    engines = HttpEngines(connect_timeout_s=seconds(plans.config.dataplane.connect_timeout))
+    section = plans.config.dataplane
+    engines = HttpEngines(connect_timeout_s=seconds(section.connect_timeout), idle_s=seconds(section.engine_idle))
     try:
         yield engines
     finally:
@@ -83,8 +86,14 @@ async def engines_part(plans: Plans) -> AsyncIterator[HttpEngines]:
 
 @asynccontextmanager
 async def scheduler_part(plans: Plans, engines: Engines) -> AsyncIterator[SchedulerService]:
-    """The scheduler with its probes and the replicas that the configuration names."""
+    """The scheduler with its probes and the replicas that the configuration names.
+
+    Raises:
+        ConfigError: the key of a replica is not set.
+        StartFailedError: the event log cannot be written.
+    """
     config = plans.config
+    require_keys(config, os.environ)
     async with recorded_scheduler(scheduler_settings(config), plans.recording) as service:
         prober = Prober(service, engines)
         for spec in replica_specs(config):
@@ -117,8 +126,7 @@ async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServ
         host=section.host,
         port=section.port,
         token=plans.access.token,
-        grace_s=seconds(section.link_grace),
-        resync_grace_s=seconds(section.resync_grace),
+        graces=link_graces(plans.config),
     )
     try:
         await server.start()
@@ -137,9 +145,15 @@ async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServ
 async def dataplane_part(
     plans: Plans, link: SchedulerLink, engines: Engines, *, peer: PeerId | None = None
 ) -> AsyncIterator[HttpServer]:
-    """The LLM door."""
+    """The LLM door.
+
+    Raises:
+        ConfigError: the key of a replica is not set.
+        StartFailedError: the address cannot be used.
+    """
+    require_keys(plans.config, os.environ)
     section = plans.config.dataplane
-    address = _address(section, port=section.port, option="dataplane.port")
+    address = replace(_address(section, port=section.port, option="dataplane.port"), drain_s=seconds(section.drain))
     app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer)
     await app.start()
     try:
@@ -158,11 +172,10 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
     plans.access.check(address)
     endpoint = Endpoint(url=dataplane_url)
     token = plans.access.token
-    patience = Patience(turn_timeout_s=seconds(section.turn_timeout))
     tools = McpTools(tool_server_specs(config, os.environ))
     service = RuntimeService(
         FileJournal(state_folder(config), SystemClock()),
-        HttpTurns(engines, endpoint, token, patience=patience),
+        HttpTurns(engines, endpoint, token, patience=patience(config)),
         tools,
         settings=runtime_settings(config),
         models=ServedModels(engines, endpoint, token),

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import luftpause
 from luftpause.adapters.event_log.writer import EventLog
@@ -12,6 +13,9 @@ from luftpause.assembly.start_failed import StartFailedError
 from luftpause.services.scheduler.service import SchedulerService, Witness
 from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.validating import Validator
+
+DROPPED: Final = "luftpause_event_log_dropped_events"
+"""Shown with `_total` at its end, and only while an event log is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,7 @@ async def recorded_scheduler(settings: SchedulerSettings, recording: Recording) 
         return
     log = EventLog(recording.event_log, version=luftpause.__version__, policy=settings.policy)
     service = SchedulerService(settings, (log, *validators))
+    service.metrics.show(DROPPED, "Events that the event log did not get.", lambda: log.dropped)
     try:
         log.start(service.state, service.now())
     except OSError as error:

@@ -17,6 +17,7 @@ from luftpause.assembly.parts import (
     scheduler_part,
 )
 from luftpause.assembly.start_failed import StartFailedError
+from luftpause.config.units import seconds
 from luftpause.core.model.ids import PeerId
 from luftpause.ports.scheduler import LinkRefusedError
 
@@ -57,7 +58,14 @@ async def dataplane_alone(plans: Plans) -> AsyncIterator[str]:
     scheduler = plans.config.scheduler
     if scheduler.port == 0:
         raise StartFailedError("scheduler.port: is 0, so there is no telling where the scheduler's link is; name it")
-    link = RemoteLink(scheduler.host, scheduler.port, peer=peer, token=plans.access.token)
+    link = RemoteLink(
+        scheduler.host,
+        scheduler.port,
+        peer=peer,
+        token=plans.access.token,
+        retry_s=seconds(plans.config.dataplane.link_retry),
+        run_idle_s=seconds(scheduler.run_idle_expiry),
+    )
     await link.start()
     try:
         await _welcomed(link)

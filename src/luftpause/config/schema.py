@@ -70,12 +70,12 @@ class Replica(Section, frozen=True):
 
     Attributes:
         name: how status, logs and metrics call it; unique.
-        url: base URL of the endpoint, without `/v1`.
+        url: base URL of the endpoint, without `/v1`. The variable `SSL_CERT_FILE` names a private authority.
         models: names of the models it serves.
         kind: `generative` answers token by token, `single-pass` in one forward pass (a classifier).
         engine: which engine answers; `auto` finds out from what it reports.
-        api_key_env: environment variable with the endpoint's key; empty means none is sent.
-        health: path whose 200 means healthy.
+        api_key_env: environment variable with the endpoint's key, which must be set; empty means none is sent.
+        health: path whose 200 means healthy; hosted APIs have no `/health`, so `/v1/models` there, and Ollama too.
         load_from: when the URL is a router, base URLs of the engines behind it; their loads are summed.
         dialects: wire formats that it speaks; empty: it is asked. What it does not speak is translated to `chat`.
     """
@@ -169,7 +169,13 @@ class Dataplane(Section, frozen=True):
         body_timeout: a request body that takes longer to arrive is refused.
         keepalive_after: a streaming client that waits this long gets its 200 and a first sign of life.
         keepalive: time between two signs of life until the engine's first byte; "0s" sends none.
-        connect_timeout: an engine that cannot be reached within this is unreachable.
+        connect_timeout: an engine that cannot be reached within this, TLS included, is unreachable.
+        engine_idle: a connection to an engine without a request is closed after this; SGLang closes its own after 5 s.
+        caller_bytes: the header `x-luftpause-caller` is cut at so many bytes: names stand in every status and metric.
+        renew_period: open turns show the scheduler a sign of life this often, and 8 times within its `turn_timeout`.
+        link_retry: the longest pause before the scheduler is tried again; it waits so long for all after its restart.
+        link_timeout: a list of models or the end of a run waits this long for the scheduler; turns wait for ever.
+        drain: open turns get this long to end when the door closes.
         allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
         allowed_origins: web origins that may call it besides its own; it sends no CORS headers.
     """
@@ -181,6 +187,12 @@ class Dataplane(Section, frozen=True):
     keepalive_after: Duration = "20s"
     keepalive: Duration = "10s"
     connect_timeout: Duration = "2s"
+    engine_idle: Duration = "4s"
+    caller_bytes: Annotated[int, Meta(ge=1, le=4096)] = 128
+    renew_period: Duration = "1m"
+    link_retry: Duration = "500ms"
+    link_timeout: Duration = "5s"
+    drain: Duration = "5s"
     allowed_hosts: list[AllowedHost] = []
     allowed_origins: list[Origin] = []
 
@@ -193,11 +205,15 @@ class Scheduler(Section, frozen=True):
         port: the link for the other services; 0 picks a free port and prints it.
         http_port: status, page and metrics; 0 picks a free port and prints it.
         policy: how turns are admitted.
-        probe_period: time between two looks at a replica's health and load.
+        probe_period: time between two looks at a replica's health and load; admission follows load with this delay.
+        probe_timeout: a look that takes longer has failed: no health is ill health, no load is an unknown one.
+        probe_eager: time between two looks at a new replica until it is healthy, so that a start is seen at once.
+        not_ready_warning: a new replica that is not healthy by then is warned about, once.
         turn_timeout: a turn without a sign of life for this long has ended.
-        run_idle_expiry: a run without a turn for this long is forgotten.
+        run_idle_expiry: a run without a turn for this long is forgotten; agents with their own loop never say goodbye.
         slow_start: turns that a replica may have in flight when it comes back from an outage; more as it answers them.
         retry_after_max: no engine that asks to be left alone (Retry-After) is left alone for longer.
+        tool_call_memory: a run is recognised this long by the tool-call ids that its agent echoes back.
         link_grace: turns of a lost dataplane stay charged this long, in case it returns.
         resync_grace: after a restart, turns wait at most this long until all dataplanes have told what they know.
         allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
@@ -209,10 +225,14 @@ class Scheduler(Section, frozen=True):
     http_port: Port = 5001
     policy: Literal["turn-admission"] = "turn-admission"
     probe_period: Duration = "2s"
+    probe_timeout: Duration = "2s"
+    probe_eager: Duration = "250ms"
+    not_ready_warning: Duration = "5s"
     turn_timeout: Duration = "10m"
     run_idle_expiry: Duration = "30m"
     slow_start: Annotated[int, Meta(ge=1, le=100_000)] = 4
     retry_after_max: Duration = "5m"
+    tool_call_memory: Duration = "30m"
     link_grace: Duration = "10s"
     resync_grace: Duration = "3s"
     allowed_hosts: list[AllowedHost] = []
@@ -229,7 +249,16 @@ class Runtime(Section, frozen=True):
         dataplane_url: base URL of the dataplane that sub-agents use; empty means this process's own.
         default_model: model of a sub-agent that names none; empty means that it must name one.
         max_running: how many sub-agents may run at once.
-        turn_timeout: one turn of a sub-agent takes at most this long.
+        max_tool_calls: tool calls of a sub-agent whose spawn names no number; it bounds its turns at one more.
+        max_tokens: longest reply per turn where spawn names none, 0 for no limit; engines reserve memory for it.
+        await_default: `await` without a timeout waits this long; many MCP clients give up after a minute.
+        await_max: `await` waits at most this long, whatever is asked for.
+        progress_period: a client that waits is told this often that it is still being waited for.
+        turn_timeout: one turn of a sub-agent takes at most this long without a sign of life.
+        turn_tries: a turn whose reply is broken is tried so often, in all.
+        retry_pause: pause before the second try of a turn; it doubles before each further one.
+        retry_pause_max: longest pause between two tries of a turn.
+        rate_limit_pause: pause after a 429 without a Retry-After.
         allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
         allowed_origins: web origins that may call it besides its own; it sends no CORS headers.
     """
@@ -240,7 +269,16 @@ class Runtime(Section, frozen=True):
     dataplane_url: str = ""
     default_model: str = ""
     max_running: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    max_tool_calls: Annotated[int, Meta(ge=0, le=1000)] = 8
+    max_tokens: Annotated[int, Meta(ge=0, le=10_000_000)] = 256
+    await_default: Duration = "1m"
+    await_max: Duration = "10m"
+    progress_period: Duration = "10s"
     turn_timeout: Duration = "10m"
+    turn_tries: Annotated[int, Meta(ge=1, le=100)] = 5
+    retry_pause: Duration = "500ms"
+    retry_pause_max: Duration = "5s"
+    rate_limit_pause: Duration = "1s"
     allowed_hosts: list[AllowedHost] = []
     allowed_origins: list[Origin] = []
 

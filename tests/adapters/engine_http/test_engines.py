@@ -2,14 +2,10 @@ import asyncio
 import random
 import socket
 import ssl
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import cast
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+import trustme
 
 from adapters.engine_http.scripted_engine import (
     ScriptedEngine,
@@ -274,6 +270,7 @@ def test_a_kept_connection_that_dies_within_its_header_is_not_tried_again() -> N
     ("raw", "message"),
     [
         (b"220 smtp.example.org ESMTP\r\n", "not valid HTTP"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "its answer is TLS; its url must begin with https://"),
         (b"HTTP/1.1 200 OK\r\nx: a\x01b\r\n\r\n", "not valid HTTP"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nab", "not valid HTTP"),
         (b"HTTP/1.1 777 Odd\r\ncontent-length: 0\r\n\r\n", "the status 777"),
@@ -446,8 +443,8 @@ def test_a_large_body_arrives_whole_and_a_slow_engine_slows_its_writing(monkeypa
             await eventually(lambda: len(engine.visits) == 1)
             done, _ = await asyncio.wait([asking], timeout=0.1)
             assert not done
-            assert opened[0].transport is not None
-            assert opened[0].transport.get_write_buffer_size() <= 256 * 1024
+            transport = cast("asyncio.Transport", opened[0].transport)
+            assert transport.get_write_buffer_size() <= 256 * 1024
             go_on.set()
             assert await asking == (200, b"ok")
             assert received == [body]
@@ -507,32 +504,28 @@ def test_a_slow_reader_slows_the_engine() -> None:
     run_bounded(main())
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "localhost.pem"
-    path.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        + made.public_bytes(serialization.Encoding.PEM)
-    )
-    return path
+def test_a_whole_answer_that_nobody_read_does_not_leave_a_connection_that_reads_no_more() -> None:
+    async def main() -> None:
+        async with replying(*[answer(b"x" * (BODY_BYTES_HELD + 1))] * 2).listening() as engine:
+            engines = HttpEngines()
+            exchange = await engines.send(Endpoint(url=engine.url), post())
+            await eventually(lambda: exchange.over or bool(exchange.status))
+            await asyncio.sleep(0)
+            exchange.close()
+            status, body = await ask(engines, engine.url)
+            assert (status, len(body)) == (200, BODY_BYTES_HELD + 1)
+            await engines.close()
+
+    run_bounded(main())
 
 
-def test_https_is_spoken_to_an_engine_that_proves_its_name_and_to_no_other(certificate: Path) -> None:
+def serving(authority: trustme.CA, name: str = "localhost") -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert(name).configure_cert(context)
+    return context
+
+
+def test_https_is_spoken_to_an_engine_that_proves_its_name_and_to_no_other() -> None:
     async def main() -> None:
         async def welcome(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readuntil(b"\r\n\r\n{}")
@@ -540,17 +533,40 @@ def test_https_is_spoken_to_an_engine_that_proves_its_name_and_to_no_other(certi
             await writer.drain()
             writer.close()
 
-        serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        serving.load_cert_chain(certificate)
-        server = await asyncio.start_server(welcome, "127.0.0.1", 0, ssl=serving)
+        authority = trustme.CA()
+        server = await asyncio.start_server(welcome, "127.0.0.1", 0, ssl=serving(authority))
         port = server.sockets[0].getsockname()[1]
-        trusting = HttpEngines(tls=ssl.create_default_context(cafile=certificate))
+        trust = ssl.create_default_context()
+        authority.configure_trust(trust)
+        trusting = HttpEngines(tls=trust)
         assert await ask(trusting, f"https://localhost:{port}") == (200, b"secret")
-        with pytest.raises(EngineUnreachableError, match=f"TLS with 127.0.0.1:{port} failed"):
+        with pytest.raises(EngineUnreachableError, match=f"TLS with 127.0.0.1:{port} failed: its certificate is ref"):
             await ask(trusting, f"https://127.0.0.1:{port}")
-        with pytest.raises(EngineUnreachableError, match="TLS with localhost"):
+        with pytest.raises(EngineUnreachableError, match=r"TLS with localhost.* SSL_CERT_FILE"):
             await ask(HttpEngines(), f"https://localhost:{port}")
+        with pytest.raises(EngineUnreachableError, match=r"before answering; if it speaks TLS, .* https://"):
+            await ask(trusting, f"http://localhost:{port}")
         await trusting.close()
         server.close()
+
+    run_bounded(main())
+
+
+def test_an_engine_that_has_answered_before_is_not_suspected_of_speaking_tls() -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            if len(engine.visits) == 1:
+                await visit.request()
+                visit.send(answer(b"ok"))
+            await visit.request()
+
+        engine = ScriptedEngine(script)
+        async with engine.listening():
+            engines = HttpEngines()
+            assert await ask(engines, engine.url) == (200, b"ok")
+            with pytest.raises(EngineUnreachableError) as caught:
+                await ask(engines, engine.url)
+            assert "TLS" not in str(caught.value)
+            await engines.close()
 
     run_bounded(main())

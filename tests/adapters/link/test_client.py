@@ -184,6 +184,31 @@ def test_an_unreachable_scheduler_is_logged_once_and_found_when_it_comes(caplog:
     assert told == ["unreachable"]
 
 
+def test_the_pauses_between_tries_grow_to_what_is_set_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    enough = asyncio.Event()
+    sleep = asyncio.sleep
+
+    async def spy(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 8:
+            enough.set()
+        await sleep(0)
+
+    async def story() -> None:
+        async with served(FakeDesk([spec()])) as server:
+            port = server.port
+        monkeypatch.setattr("luftpause.adapters.link.dialer.asyncio.sleep", spy)
+        link = RemoteLink("127.0.0.1", port, peer=PEER, retry_s=2.0)
+        await link.start()
+        await enough.wait()
+        await link.close()
+
+    bounded(story)
+    assert pauses[0] <= 0.1
+    assert 1.0 <= max(pauses) <= 2.0
+
+
 def test_a_host_that_is_no_name_is_trouble_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
         link = RemoteLink("a..b", 1, peer=PEER)

@@ -4,11 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-import pytest
-
 from contracts.offers import MODEL, offer
 from contracts.relay import bounded
-from luftpause.adapters.link import gathering as gathering_module
 from luftpause.adapters.link.gathering import Gathering
 from luftpause.core.model.ids import ModelName
 from luftpause.core.model.turns import TurnOffer
@@ -47,7 +44,7 @@ Story = Callable[[Gathering, list[ModelName]], Awaitable[None]]
 def story(test: Story, *, grace_s: float = LONG_S) -> None:
     async def told() -> None:
         models = [MODEL]
-        gathering = Gathering(grace_s=grace_s, models=lambda: models)
+        gathering = Gathering(grace_s=grace_s, others_s=SOON_S, models=lambda: models)
         gathering.start()
         try:
             await test(gathering, models)
@@ -55,11 +52,6 @@ def story(test: Story, *, grace_s: float = LONG_S) -> None:
             gathering.close()
 
     bounded(told)
-
-
-@pytest.fixture(autouse=True)
-def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering_module, "OTHERS_S", SOON_S)
 
 
 def test_nobody_waits_at_a_first_start() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from contracts.offers import MODEL, PEER, PRINCIPAL, offer, spec
 from luftpause.adapters.link import ledger as ledger_module
-from luftpause.adapters.link.ledger import MARKS_KEPT, MARKS_MAX, RUN_IDLE_S, Ledger
+from luftpause.adapters.link.ledger import MARKS_KEPT, MARKS_MAX, Ledger
 from luftpause.core.model.ids import Instant, ReplicaId, RunId, ToolCallId, TurnId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.scheduling.events import (
@@ -20,6 +20,8 @@ from luftpause.core.scheduling.events import (
 )
 
 PLACE = Placement(replica=ReplicaId("one"), endpoint=spec().endpoint, why="it serves the model")
+
+RUN_IDLE_S = 900.0
 
 
 def at(seconds: float) -> Instant:
@@ -41,7 +43,7 @@ def phases(ledger: Ledger, now: float = 0.0) -> dict[str, RunPhase]:
 
 
 def test_a_placed_turn_is_told_of_with_all_that_charges_it() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     placed(ledger, 1, "r")
     told = ledger.resync(at(5))
     an_offer = offer(1)
@@ -62,7 +64,7 @@ def test_a_placed_turn_is_told_of_with_all_that_charges_it() -> None:
 
 
 def test_a_turn_without_a_place_is_not_told_of_but_offered_again_under_its_run_with_its_age() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     ledger.offered(offer(1), at(10))
     assert ledger.held_offer(name(1), at(10)) == offer(1)
     ledger.accepted(name(1), RunId("r"))
@@ -78,7 +80,7 @@ def test_a_turn_without_a_place_is_not_told_of_but_offered_again_under_its_run_w
 
 
 def test_a_finished_turn_leaves_its_run_paused_on_its_tools_or_idle() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     for turn, run in ((1, "tools"), (2, "done"), (3, "broke"), (4, "left")):
         placed(ledger, turn, run)
     ledger.reported(TurnFinished(turn=name(1), tool_calls=(ToolCallId("c"),)), at(1))
@@ -96,7 +98,7 @@ def test_a_finished_turn_leaves_its_run_paused_on_its_tools_or_idle() -> None:
 
 
 def test_a_run_generates_until_its_last_turn_ends_and_that_one_decides() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     placed(ledger, 1, "r")
     placed(ledger, 2, "r")
     ledger.reported(TurnFinished(turn=name(1), tool_calls=(ToolCallId("c"),)), at(1))
@@ -108,7 +110,7 @@ def test_a_run_generates_until_its_last_turn_ends_and_that_one_decides() -> None
 
 
 def test_a_run_is_told_of_with_the_newest_tool_calls_that_its_next_turn_may_echo() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
 
     def calls(turn: int, *ids: str) -> list[str]:
         placed(ledger, turn, "r")
@@ -127,7 +129,7 @@ def test_a_run_is_told_of_with_the_newest_tool_calls_that_its_next_turn_may_echo
 
 
 def test_reports_that_end_nothing_and_reports_about_strangers_change_nothing() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     placed(ledger, 1, "r")
     before = ledger.resync(at(1))
     ledger.reported(TurnStarted(turn=name(1)), at(1))
@@ -142,7 +144,7 @@ def test_reports_that_end_nothing_and_reports_about_strangers_change_nothing() -
 
 
 def test_a_withdrawn_turn_leaves_nothing() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     ledger.offered(offer(1), at(0))
     ledger.withdrawn(name(1))
     assert ledger.held_offer(name(1), at(0)) is None
@@ -151,7 +153,7 @@ def test_a_withdrawn_turn_leaves_nothing() -> None:
 
 
 def test_the_first_placement_stands() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     placed(ledger, 1, "r")
     ledger.placed(name(1), Placement(replica=ReplicaId("two"), endpoint=PLACE.endpoint, why=""), at(0))
     ledger.reported(TurnFinished(turn=name(1)), at(1))
@@ -160,7 +162,7 @@ def test_the_first_placement_stands() -> None:
 
 
 def test_an_ended_run_is_forgotten_and_its_open_turn_is_not() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     placed(ledger, 1, "r")
     ledger.run_ended(RunId("r"))
     assert phases(ledger) == {}
@@ -170,7 +172,7 @@ def test_an_ended_run_is_forgotten_and_its_open_turn_is_not() -> None:
 
 
 def test_a_run_idle_for_half_an_hour_is_dropped_and_a_younger_one_is_not() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     placed(ledger, 1, "old")
     placed(ledger, 2, "young")
     ledger.reported(TurnFinished(turn=name(1)), at(0))
@@ -181,7 +183,7 @@ def test_a_run_idle_for_half_an_hour_is_dropped_and_a_younger_one_is_not() -> No
 
 def test_runs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_module, "RUNS_MAX", 100)
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     for turn in range(110):
         placed(ledger, turn, f"r{turn}")
         ledger.reported(TurnFinished(turn=name(turn)), at(0))
@@ -191,7 +193,7 @@ def test_runs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_declared_replicas_are_kept_until_removed() -> None:
-    ledger = Ledger(PEER)
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     ledger.declared(spec("a"))
     ledger.declared(spec("b"))
     ledger.declared(spec("a", "other"))

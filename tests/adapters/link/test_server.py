@@ -37,7 +37,7 @@ from luftpause.adapters.link.frames import (
     RunGone,
     Welcome,
 )
-from luftpause.adapters.link.server import LinkServer
+from luftpause.adapters.link.server import Graces, LinkServer
 from luftpause.core.model.ids import PeerId, PrincipalId, RunId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.turns import TurnOffer
@@ -49,7 +49,7 @@ HELLO = Hello(LINK_PROTOCOL, PEER)
 
 @contextlib.asynccontextmanager
 async def served(desk: SchedulerDesk, *, token: str = "", grace_s: float = 30.0) -> AsyncIterator[LinkServer]:
-    server = LinkServer(desk, token=token, grace_s=grace_s)
+    server = LinkServer(desk, token=token, graces=Graces(peer_s=grace_s))
     await server.start()
     try:
         yield server

@@ -32,11 +32,32 @@ llamacpp:requests_processing 4
 # TYPE llamacpp:requests_deferred gauge
 llamacpp:requests_deferred 6
 """
+SGLANG_RANKS = """\
+# HELP sglang:num_running_reqs The number of running requests.
+# TYPE sglang:num_running_reqs gauge
+sglang:num_running_reqs{dp_rank="0",engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 3.0
+sglang:num_running_reqs{dp_rank="0",engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="1"} 3.0
+sglang:num_running_reqs{dp_rank="1",engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 5.0
+# TYPE sglang:num_queue_reqs gauge
+sglang:num_queue_reqs{dp_rank="0",engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 0.0
+sglang:num_queue_reqs{dp_rank="0",engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="1"} 0.0
+sglang:num_queue_reqs{dp_rank="1",engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 9.0
+sglang:num_grammar_queue_reqs{dp_rank="1",engine_type="unified",model_name="m"} 50.0
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "engine", "load"),
     [
+        pytest.param(
+            SGLANG_RANKS, EngineKind.SGLANG, Load(running=8, waiting=9), id="dp ranks count, tp ranks repeat (case 12)"
+        ),
+        pytest.param(
+            VLLM + VLLM.replace('"m"', '"other"'), EngineKind.VLLM, Load(running=16, waiting=4), id="two models"
+        ),
+        pytest.param(
+            VLLM.replace('"m"', '"x,engine=\\"7\\""'), EngineKind.VLLM, Load(running=8, waiting=4), id="odd names"
+        ),
         pytest.param(SGLANG, EngineKind.SGLANG, Load(running=7, waiting=2), id="sglang"),
         pytest.param(VLLM, EngineKind.VLLM, Load(running=8, waiting=4), id="vllm sums ranks, worst queue (case 12)"),
         pytest.param(LLAMA, EngineKind.LLAMA_CPP, Load(running=4, waiting=6), id="llama-server"),
@@ -124,3 +145,9 @@ def test_ranks_are_added_and_the_worst_queue_counts_whatever_the_labels(
 
 def test_a_label_that_never_closes_is_read_in_linear_time() -> None:
     assert parse_load("vllm:num_requests_running{" + '"a\\' * 200_000) is None
+
+
+def test_labels_without_end_are_read_in_linear_time() -> None:
+    labels = 'engine="0",' * 50_000
+    text = f"vllm:num_requests_running{{{labels}}} 1\nvllm:num_requests_waiting{{{labels}}} 2\n"
+    assert parse_load(text) == Load(running=1, waiting=2)

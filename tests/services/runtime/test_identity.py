@@ -26,4 +26,4 @@ HEADER = {"x-luftpause-caller": "from-header"}
 def test_the_caller_is_the_first_that_is_named(
     headers: dict[str, str], meta: dict[str, object], principal: PrincipalId, caller: str
 ) -> None:
-    assert caller_of(headers, meta, principal) == caller
+    assert caller_of(headers, meta, principal, max_bytes=128) == caller

@@ -450,3 +450,27 @@ def test_other_routes_and_methods_are_named() -> None:
         assert text.endswith("/mcp")
     assert (barred.status_code, sorted(barred.headers["allow"].split(", "))) == (405, ["GET", "HEAD"])
     assert barred.json()["error"]["message"] == "POST is not allowed on '/status'"
+
+
+def test_defaults_and_limits_that_are_set_stand_in_the_schemas_and_act() -> None:
+    settings = RuntimeSettings(max_tool_calls=3, max_tokens=77, await_default_s=0.05, await_max_s=9.0, caller_bytes=4)
+
+    async def live() -> TurnRequest:
+        async with (
+            door(hold, settings=settings) as it,
+            it.client("auto", **{"x-luftpause-caller": "abcdefgh"}) as client,
+        ):
+            tools = {tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools}
+            assert tools["spawn"]["maxToolCalls"]["default"] == 3
+            assert tools["spawn"]["maxTokens"]["default"] == 77
+            assert (tools["await"]["timeout"]["default"], tools["await"]["timeout"]["maximum"]) == (0.05, 9.0)
+            handle = await spawn(client)
+            waiting = await client.call_tool("await", {"handles": [handle]})
+            assert content(waiting)["runs"][0]["status"] == "Running"
+            too_long = await client.call_tool("await", {"handles": [handle], "timeout": 9.5})
+            assert "timeout" in complaint(too_long)
+            (view,) = it.world.service.look_at_all()
+            assert (view.spawn.max_tool_calls, view.spawn.max_tokens, view.spawn.caller) == (3, 77, "abcd")
+            return it.world.turns.asked[0]
+
+    assert in_time(live()).max_tokens == 77

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from luftpause.adapters.engine_http.exchange import HttpExchange
 
@@ -16,6 +16,30 @@ SLICE_BYTES: Final = 64 * 1024
 
 READ_BYTES: Final = 64 * 1024
 """Bytes that are taken from a socket at a time."""
+
+
+class Socket(Protocol):
+    """What a connection needs below it: a plain transport, or TLS on one."""
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Send bytes, now or as soon as may be."""
+        ...
+
+    def is_closing(self) -> bool:
+        """Say whether it is of no use any more."""
+        ...
+
+    def abort(self) -> None:
+        """Close at once."""
+        ...
+
+    def pause_reading(self) -> None:
+        """Deliver nothing."""
+        ...
+
+    def resume_reading(self) -> None:
+        """Deliver again."""
+        ...
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -51,7 +75,7 @@ class Connection(asyncio.BufferedProtocol):
         on_release: Callable[["Connection", bool], None],
         on_lost: Callable[["Connection"], None],
     ) -> None:
-        self.transport: asyncio.Transport | None = None
+        self.transport: Socket | None = None
         self.idle_since = 0.0
         self._loop = loop
         self._buffer = buffer
@@ -133,7 +157,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Event loop callback."""
-        self.transport = cast("asyncio.Transport", transport)
+        self.transport = cast("Socket", transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Event loop callback: return where to read into."""

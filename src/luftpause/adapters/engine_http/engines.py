@@ -15,6 +15,8 @@ from luftpause.adapters.engine_http.connection import READ_BYTES, Connection
 from luftpause.adapters.engine_http.exchange import HttpExchange
 from luftpause.adapters.engine_http.origin import Origin, parse_origin
 from luftpause.adapters.engine_http.pool import Pool
+from luftpause.adapters.engine_http.tls import TlsProtocol, TlsSocket
+from luftpause.adapters.engine_http.trust import default_trust, tls_fault
 from luftpause.core.model.replicas import Endpoint
 from luftpause.ports.engines import EngineRequest, EngineUnreachableError
 
@@ -31,7 +33,7 @@ class HttpEngines:
     Args:
         connect_timeout_s: how long a connection may take to stand, TLS included, seconds.
         idle_s: how long a connection is kept without a request, seconds.
-        tls: for https endpoints; None means the system's certificate authorities.
+        tls: for https endpoints; None means the authorities of the system, or those that SSL_CERT_FILE names.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class HttpEngines:
         self._tls = tls
         self._pools: dict[PoolKey, Pool] = {}
         self._buffer = memoryview(bytearray(READ_BYTES))
+        self._secure_buffer = memoryview(bytearray(READ_BYTES))
         self._closed = False
 
     async def send(self, endpoint: Endpoint, request: EngineRequest) -> HttpExchange:
@@ -68,7 +71,13 @@ class HttpEngines:
             except EngineUnreachableError:
                 pass
         fresh = await self._connect(origin)
-        return await fresh.exchange(method=request.method, head=head, body=request.body)
+        try:
+            return await fresh.exchange(method=request.method, head=head, body=request.body)
+        except EngineUnreachableError as error:
+            if origin.tls or pool is not None:
+                raise
+            # Nothing there has ever answered us: most servers close at once when they expected TLS.
+            raise EngineUnreachableError(f"{error}; if it speaks TLS, its url must begin with https://") from error
 
     async def close(self) -> None:
         """Close every kept connection; those in use close with their exchanges."""
@@ -82,38 +91,46 @@ class HttpEngines:
             raise EngineUnreachableError("the connection pool is closed")
         try:
             async with asyncio.timeout(self._connect_timeout_s):
-                tls = await self._tls_context() if origin.tls else None
-                loop = asyncio.get_running_loop()
-                _, connection = await loop.create_connection(
-                    partial(
-                        Connection,
-                        loop=loop,
-                        buffer=self._buffer,
-                        on_release=partial(self._release, origin.key),
-                        on_lost=partial(self._lost, origin.key),
-                    ),
-                    origin.host,
-                    origin.port,
-                    ssl=tls,
-                )
+                return await (self._connect_securely(origin) if origin.tls else self._connect_plainly(origin))
         except OSError as error:
             raise EngineUnreachableError(self._describe(origin, error)) from error
+
+    async def _connect_plainly(self, origin: Origin) -> Connection:
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(partial(self._connection, origin), origin.host, origin.port)
         return connection
+
+    async def _connect_securely(self, origin: Origin) -> Connection:
+        connection = self._connection(origin)
+        secured = TlsSocket(connection, context=await self._tls_context(), host=origin.host)
+        protocol = TlsProtocol(secured, connection, buffer=self._secure_buffer)
+        await asyncio.get_running_loop().create_connection(lambda: protocol, origin.host, origin.port)
+        await secured.shake_hands()
+        return connection
+
+    def _connection(self, origin: Origin) -> Connection:
+        return Connection(
+            loop=asyncio.get_running_loop(),
+            buffer=self._buffer,
+            on_release=partial(self._release, origin.key),
+            on_lost=partial(self._lost, origin.key),
+        )
 
     async def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
-            self._tls = await asyncio.to_thread(ssl.create_default_context)  # reads hundreds of certificates
+            self._tls = await asyncio.to_thread(default_trust)  # reads hundreds of certificates
         return self._tls
 
     def _describe(self, origin: Origin, error: OSError) -> str:
         if isinstance(error, TimeoutError):
-            return f"connecting to {origin} timed out after {self._connect_timeout_s:g} s"
+            how = " over TLS" if origin.tls else ""
+            return f"connecting to {origin}{how} timed out after {self._connect_timeout_s:g} s"
         if isinstance(error, ConnectionRefusedError):
             return f"connection refused by {origin}"
         if isinstance(error, socket.gaierror):
             return f"no address found for {origin.host}: {error.strerror or error}"
         if isinstance(error, ssl.SSLError):
-            return f"TLS with {origin} failed: {error}"
+            return f"TLS with {origin} failed: {tls_fault(error)}"
         return f"cannot connect to {origin}: {error.strerror or error}"
 
     def _release(self, key: PoolKey, connection: Connection, reusable: bool) -> None:

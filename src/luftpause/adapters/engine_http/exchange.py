@@ -6,10 +6,12 @@ the body by pausing the socket.
 """
 
 import asyncio
+import ssl
 from typing import Final, Protocol
 
 import httptools
 
+from luftpause.adapters.engine_http.trust import tls_fault
 from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Header
 
 BODY_BYTES_HELD: Final = 48 * 1024
@@ -17,6 +19,9 @@ BODY_BYTES_HELD: Final = 48 * 1024
 
 QUIET_BYTES_MAX: Final = 64 * 1024
 """Bytes an engine may send without a byte of body among them: an answer's header is shorter."""
+
+TLS_ALERT: Final = b"\x15\x03"
+"""How a server that expected TLS begins its complaint."""
 
 
 class Wire(Protocol):
@@ -117,7 +122,7 @@ class HttpExchange:
         """Give the connection back if the answer is complete, else close it at once."""
         wire, self._wire, self._parser = self._wire, None, None
         if wire is not None:
-            wire.release(reusable=self._complete and self._reusable)
+            wire.release(reusable=self._complete and self._reusable and not self._paused)
             self._error = self._error or EngineBrokeError("the exchange was closed")
 
     def feed(self, data: bytes | memoryview) -> None:
@@ -133,7 +138,10 @@ class HttpExchange:
             self._fail(EngineBrokeError("it switched to another protocol, unasked"))
         except httptools.HttpParserError as error:
             self._reusable = False
-            self._fail(EngineBrokeError(f"its answer is not valid HTTP: {error}"))
+            cause = f"not valid HTTP: {error}"
+            if not self.status and bytes(data[:2]) == TLS_ALERT:
+                cause = "TLS; its url must begin with https://"
+            self._fail(EngineBrokeError(f"its answer is {cause}"))
         else:
             if self._quiet > QUIET_BYTES_MAX:
                 self._fail(EngineBrokeError(f"its header exceeds {QUIET_BYTES_MAX // 1024} KiB"))
@@ -144,12 +152,15 @@ class HttpExchange:
         self._reusable = False
         if self.status and error is None and self._ends_by_close():
             self._complete = True
+        elif not self.bytes_seen and isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+            self._fail(EngineUnreachableError(f"ended TLS before answering: {tls_fault(error)}"))
         elif not self.bytes_seen:
             how = "reset" if isinstance(error, ConnectionError) else "closed"
             self._fail(EngineUnreachableError(f"{how} the connection before answering"))
         else:
             where = "its answer" if self.status else "its header"
-            self._fail(EngineBrokeError(f"the connection closed before the end of {where}"))
+            how = f", {error.strerror}" if isinstance(error, ssl.SSLEOFError) else ""
+            self._fail(EngineBrokeError(f"the connection closed before the end of {where}{how}"))
         self._wake()
 
     def on_message_begin(self) -> None:

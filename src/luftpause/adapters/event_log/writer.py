@@ -67,10 +67,17 @@ class EventLog:
         self._closing = False
         self._broken = False
         self._dropped = 0
+        self._dropped_ever = 0
+        self._given_up = 0
         self._credit = 0
         self._size = 0
         self._file: BinaryIO | None = None
         self._thread = threading.Thread(target=self._run, name="event-log", daemon=True)
+
+    @property
+    def dropped(self) -> int:
+        """How many events were dropped since the start: the thread did not keep up, or the file cannot be written."""
+        return self._dropped_ever + self._given_up
 
     def start(self, state: State, now: Instant) -> None:
         """Open the file and begin a segment.
@@ -94,9 +101,11 @@ class EventLog:
     def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
         """Hand a decision over. Never waits, never raises."""
         if self._broken:
+            self._dropped_ever += 1
             return
         if len(self._waiting) >= self.waiting_max:
             self._dropped += 1
+            self._dropped_ever += 1
             return
         self._waiting.append(_Told(before, event, now, decision, self._dropped))
         self._dropped = 0
@@ -129,6 +138,7 @@ class EventLog:
 
     def _give_up(self) -> None:
         self._broken = True
+        self._given_up = len(self._waiting)
         self._waiting.clear()
         with contextlib.suppress(OSError):  # what could not be written cannot be flushed either
             self._opened.close()

@@ -39,13 +39,26 @@ _log = logging.getLogger("luftpause.link")
 class RemoteLink:
     """The scheduler at `host:port`, held by the peer `peer`, whose offers it takes.
 
+    `retry_s` is the longest pause before dialling again; runs that were idle for longer than `run_idle_s` are not told
+    to a scheduler that was started anew.
+
     Nothing is said before `start`. A wrong token fails every call that waits, and every later one until the
     scheduler accepts it, with LinkRefusedError; the link keeps trying.
     """
 
-    def __init__(self, host: str, port: int, *, peer: PeerId, token: str = "") -> None:
-        self._upkeep = Upkeep(peer)
-        self._dialer = Dialer(host, port, hello=Hello(LINK_PROTOCOL, peer, token), owner=self._upkeep)
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        peer: PeerId,
+        token: str = "",
+        retry_s: float = 0.5,
+        run_idle_s: float = 1800.0,
+    ) -> None:
+        self._upkeep = Upkeep(peer, run_idle_s=run_idle_s)
+        hello = Hello(LINK_PROTOCOL, peer, token)
+        self._dialer = Dialer(host, port, hello=hello, owner=self._upkeep, retry_s=retry_s)
         self._dialling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

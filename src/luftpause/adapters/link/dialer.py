@@ -25,8 +25,7 @@ DIAL_S: Final = 5.0
 """How long connecting, and then the welcome, may take each."""
 
 PAUSE_S_MIN: Final = 0.1
-PAUSE_S_MAX: Final = 0.5
-"""Short, because a scheduler that was started anew waits so long for its peers to return (`gathering`)."""
+"""The first pause before dialling again; it doubles before each further one."""
 
 STEADY_S: Final = 5.0
 """A link that was up for longer starts again with the shortest pause, and its next trouble is logged again."""
@@ -58,11 +57,16 @@ class DialerOwner(Protocol):
 
 
 class Dialer:
-    """One connection at a time, for ever. Logs each kind of trouble once per outage."""
+    """One connection at a time, for ever. Logs each kind of trouble once per outage.
 
-    def __init__(self, host: str, port: int, *, hello: Hello, owner: DialerOwner) -> None:
+    `retry_s` is the longest pause, seconds. Keep it short: a scheduler that was started anew waits so long for its
+    peers to return (`gathering`).
+    """
+
+    def __init__(self, host: str, port: int, *, hello: Hello, owner: DialerOwner, retry_s: float) -> None:
         self._host = host
         self._port = port
+        self._retry_s = retry_s
         self._hello = to_bytes(hello)
         self._owner = owner
         self._wire: Wire | None = None
@@ -70,7 +74,7 @@ class Dialer:
         self._explained = False
         self._leaving = False
         self._told: set[str] = set()
-        self._pause_s = PAUSE_S_MIN
+        self._pause_s = min(PAUSE_S_MIN, retry_s)
         self._welcome_by: asyncio.TimerHandle | None = None
 
     def leave(self) -> None:
@@ -87,7 +91,7 @@ class Dialer:
                 if self._leaving:
                     return
                 await asyncio.sleep(self._pause_s * (0.5 + secrets.randbelow(1000) / 2000))
-                self._pause_s = min(PAUSE_S_MAX, self._pause_s * 2)
+                self._pause_s = min(self._retry_s, self._pause_s * 2)
         finally:
             if self._wire is not None:
                 self._wire.abort()
@@ -138,7 +142,7 @@ class Dialer:
         up_since, self._up_since = self._up_since, None
         if up_since is not None and asyncio.get_running_loop().time() - up_since > STEADY_S:
             self._told.clear()
-            self._pause_s = PAUSE_S_MIN
+            self._pause_s = min(PAUSE_S_MIN, self._retry_s)
         if self._wire is not None and self._wire.overflowed:
             self._trouble("stuck", "the scheduler does not read what it is sent")
         elif not self._explained:

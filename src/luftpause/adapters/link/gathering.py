@@ -10,13 +10,10 @@ import asyncio
 import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from luftpause.core.model.ids import ModelName, TurnId
 from luftpause.core.model.turns import TurnOffer
-
-OTHERS_S: Final = 0.5
-"""How long after the first peer returned the others are waited for: every peer dials again within this."""
 
 
 class Peer(Protocol):
@@ -39,11 +36,13 @@ class Gathering:
 
     Args:
         grace_s: how long after the start anybody is waited for.
+        others_s: how long after the first peer returned the others are waited for: every peer dials again within this.
         models: says which models are served now; an offer of another one waits for the whole grace.
     """
 
-    def __init__(self, *, grace_s: float, models: Callable[[], Collection[ModelName]]) -> None:
+    def __init__(self, *, grace_s: float, others_s: float, models: Callable[[], Collection[ModelName]]) -> None:
         self._grace_s = grace_s
+        self._others_s = others_s
         self._models = models
         self._ends_at = 0.0
         self._began = False
@@ -73,7 +72,7 @@ class Gathering:
         if is_returning and not self._began and _now() < self._ends_at:
             self._began = self._waits_for_others = True
             loop = asyncio.get_running_loop()
-            self._timers.append(loop.call_at(min(_now() + OTHERS_S, self._ends_at), self._others_had_time))
+            self._timers.append(loop.call_at(min(_now() + self._others_s, self._ends_at), self._others_had_time))
             self._timers.append(loop.call_at(self._ends_at, self._end))
         self._try_to_open()
 

@@ -27,9 +27,6 @@ from luftpause.core.scheduling.events import (
     TurnStarted,
 )
 
-RUN_IDLE_S: Final = 30 * 60.0
-"""A run whose last turn ended longer ago is not told of: the scheduler would forget it at once."""
-
 RUNS_MAX: Final = 65_536
 """Past it the runs that stirred longest ago are dropped first."""
 
@@ -60,10 +57,14 @@ class _Run:
 
 
 class Ledger:
-    """Open turns, known runs and declared replicas of one peer."""
+    """Open turns, known runs and declared replicas of one peer.
 
-    def __init__(self, peer: PeerId) -> None:
+    A run whose last turn ended more than `run_idle_s` ago is not told of: the scheduler would forget it at once.
+    """
+
+    def __init__(self, peer: PeerId, *, run_idle_s: float) -> None:
         self._peer = peer
+        self._run_idle_s = run_idle_s
         self._turns: dict[TurnId, _Turn] = {}
         self._runs: OrderedDict[RunId, _Run] = OrderedDict()  # the one that stirred longest ago comes first
         self._replicas: dict[ReplicaId, ReplicaSpec] = {}
@@ -198,7 +199,7 @@ class Ledger:
         # few entries for a while and saves a scan per report.
         while self._runs:
             name, run = next(iter(self._runs.items()))
-            if run.in_flight == 0 and (len(self._runs) > RUNS_MAX or now - run.ended > RUN_IDLE_S):
+            if run.in_flight == 0 and (len(self._runs) > RUNS_MAX or now - run.ended > self._run_idle_s):
                 del self._runs[name]
             else:
                 return

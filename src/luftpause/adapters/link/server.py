@@ -6,6 +6,7 @@ What is said on a connection is `conversation`'s.
 import asyncio
 import logging
 import secrets
+from dataclasses import dataclass
 from typing import Final
 
 from luftpause.adapters.link.conversation import Conversation
@@ -20,14 +21,23 @@ CONNECTIONS_MAX: Final = 1024
 _log = logging.getLogger("luftpause.link")
 
 
-class LinkServer:
-    """Serves a desk at `host:port`; port 0 picks a free one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graces:
+    """How long to wait for peers, seconds.
 
-    Args:
-        token: what every peer must present; empty asks for none.
-        grace_s: how long a peer may be gone before its turns are over.
-        resync_grace_s: how long after the start, seconds, returning peers may hold up others.
+    Attributes:
+        peer_s: how long a peer may be gone before its turns are over.
+        resync_s: how long after the start returning peers may hold up others.
+        others_s: how long the others are waited for once one has returned: every peer dials again within this.
     """
+
+    peer_s: float = 10.0
+    resync_s: float = 3.0
+    others_s: float = 0.5
+
+
+class LinkServer:
+    """Serves a desk at `host:port`; port 0 picks a free one. `token` is what every peer must present, empty: none."""
 
     def __init__(
         self,
@@ -36,15 +46,15 @@ class LinkServer:
         host: str = "127.0.0.1",
         port: int = 0,
         token: str = "",
-        grace_s: float = 10.0,
-        resync_grace_s: float = 3.0,
+        graces: Graces | None = None,
     ) -> None:
+        graces = graces or Graces()
         self._desk = desk
-        self._gathering = Gathering(grace_s=resync_grace_s, models=desk.models)
+        self._gathering = Gathering(grace_s=graces.resync_s, others_s=graces.others_s, models=desk.models)
         self._host = host
         self._port = port
         self._token = token
-        self._grace_s = grace_s
+        self._grace_s = graces.peer_s
         self._instance = secrets.token_hex(16)
         self._server: asyncio.Server | None = None
         self._conversations: set[Conversation] = set()

@@ -49,9 +49,9 @@ _log = logging.getLogger("luftpause.link")
 class Upkeep:
     """One peer's side of the link. `changed` is set whenever the link goes up or its state changes for a waiter."""
 
-    def __init__(self, peer: PeerId) -> None:
+    def __init__(self, peer: PeerId, *, run_idle_s: float) -> None:
         self.peer = peer
-        self.ledger = Ledger(peer)
+        self.ledger = Ledger(peer, run_idle_s=run_idle_s)
         self.admissions = Admissions()
         self.changed = asyncio.Event()
         self.closed = False

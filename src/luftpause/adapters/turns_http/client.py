@@ -130,7 +130,7 @@ class HttpTurns:
             exchange = await self._engines.send(self._endpoint, wire)
             try:
                 if exchange.status != 200:
-                    await _raise_for(exchange)
+                    await _raise_for(exchange, self._patience)
                 reader, assembler = EventReader(), ReplyAssembler()
                 while piece := await exchange.read():
                     # Pings of a held turn count too: whoever is merely held is not dead.
@@ -157,12 +157,12 @@ class _Course:
         self.misses = 0
 
 
-async def _raise_for(exchange: Exchange) -> None:
+async def _raise_for(exchange: Exchange, patience: Patience) -> None:
     """Raise what an error status means."""
     status = exchange.status
     if status == 429:
         value = next((value for name, value in exchange.headers if name == b"retry-after"), None)
-        raise _RateLimitedError(retry_after_s(value, time.time()))
+        raise _RateLimitedError(retry_after_s(value, time.time(), otherwise_s=patience.rate_limit_pause_s))
     said = error_text(await _read_some(exchange))
     told = f"status {status}: {said}" if said else f"status {status}"
     if status in _NOBODY_THERE:

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from luftpause.core.model.replicas import EngineKind, Load
 
@@ -39,40 +40,59 @@ _ENGINES = (
 _SAMPLE = re.compile(
     r"""
     [ \t]*+ (?P<name> [A-Za-z_:][A-Za-z0-9_:]*+ ) [ \t]*+
-    (?: \{ (?: [^"{}] | "(?: [^"\\] | \\. )*+" )*+ \} )?+ [ \t]*+
+    (?P<labels> \{ (?: [^"{}] | "(?: [^"\\] | \\. )*+" )*+ \} )?+ [ \t]*+
     (?P<value> [^ \t{}]++ )
     """,
     re.VERBOSE,
 )
 
+_RANK = re.compile(r'[{, \t](model_name|dp_rank|engine)[ \t]*+=[ \t]*+"((?:[^"\\]|\\.)*+)"')
+"""The labels by which data-parallel ranks differ: SGLang's `dp_rank`, vLLM's `engine`."""
+
+_Rank = tuple[tuple[str, str], ...]
+
 
 def parse_load(text: str) -> Load | None:
     """Return the load that the text reports, None when it reports none.
 
-    Each data-parallel rank has a series of its own. What runs is their sum; what waits is the longest queue, since a
-    turn may be sent to any rank.
+    Each data-parallel rank has series of its own; those of a rank that differ in other labels, such as SGLang's
+    `tp_rank`, tell of the same requests, and the largest counts. What runs is the sum over the ranks; what waits is the
+    longest queue, since a turn may be sent to any rank.
     """
-    running: dict[EngineKind, list[float]] = {}
-    waiting: dict[EngineKind, list[float]] = {}
-    for names, metric, value in _samples(text):
-        if metric == names.running:
-            running.setdefault(names.engine, []).append(value)
-        elif metric == names.waiting:
-            waiting.setdefault(names.engine, []).append(value)
+    running: dict[EngineKind, dict[_Rank, float]] = {}
+    waiting: dict[EngineKind, dict[_Rank, float]] = {}
+    for sample in _samples(text):
+        names = sample.names
+        into = running if sample.metric == names.running else waiting if sample.metric == names.waiting else None
+        if into is not None:
+            ranks = into.setdefault(names.engine, {})
+            rank = tuple(sorted(_RANK.findall(sample.labels)))
+            ranks[rank] = max(sample.value, ranks.get(rank, 0.0))
     for names in _ENGINES:
         if names.engine in running and names.engine in waiting:
-            return Load(running=_requests(sum(running[names.engine])), waiting=_requests(max(waiting[names.engine])))
+            return Load(
+                running=_requests(sum(running[names.engine].values())),
+                waiting=_requests(max(waiting[names.engine].values())),
+            )
     return None
 
 
 def recognise(text: str) -> EngineKind | None:
     """Return which engine the text comes from, None when it is none that we know."""
-    found = {names.engine for names, _, _ in _samples(text)}
+    found = {sample.names.engine for sample in _samples(text)}
     return next((names.engine for names in _ENGINES if names.engine in found), None)
 
 
-def _samples(text: str) -> Iterator[tuple[_Names, str, float]]:
-    """Yield engine, name below its prefix, and value of every usable sample of a known engine."""
+class _Sample(NamedTuple):
+    """One usable line of a known engine. `metric` is the name below the engine's prefix, `labels` still in braces."""
+
+    names: _Names
+    metric: str
+    labels: str
+    value: float
+
+
+def _samples(text: str) -> Iterator[_Sample]:
     for line in text.split("\n"):
         start = line.lstrip(" \t")[:10].replace(":", "_")
         names = next((names for names in _ENGINES if start.startswith(names.prefix)), None)
@@ -81,7 +101,8 @@ def _samples(text: str) -> Iterator[tuple[_Names, str, float]]:
             continue
         value = _number(found["value"].rstrip("\r"))
         if value is not None:
-            yield names, found["name"].replace(":", "_").removeprefix(names.prefix), value
+            metric = found["name"].replace(":", "_").removeprefix(names.prefix)
+            yield _Sample(names, metric, found["labels"] or "", value)
 
 
 def _number(word: str) -> float | None:

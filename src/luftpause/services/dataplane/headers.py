@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.model.ids import ANONYMOUS_CALLER, CALLER_BYTES_MAX, CallerId, RunId
+from luftpause.core.model.ids import ANONYMOUS_CALLER, CallerId, RunId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.ports.engines import Header
 
@@ -66,8 +66,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     caller: CallerId
 
 
-def standing_of(headers: dict[bytes, bytes]) -> Standing:
-    """Read the headers of ours.
+def standing_of(headers: dict[bytes, bytes], *, caller_bytes: int) -> Standing:
+    """Read the headers of ours; the caller's name is cut at so many bytes.
 
     Raises:
         BadHeaderError: a run id that is not 1 to 128 printable ASCII characters, or an unknown class.
@@ -80,7 +80,7 @@ def standing_of(headers: dict[bytes, bytes]) -> Standing:
         run=_run_id(headers, RUN_HEADER),
         parent=_run_id(headers, PARENT_HEADER),
         service_class=service_class,
-        caller=_caller(headers.get(CALLER_HEADER, b"")),
+        caller=_caller(headers.get(CALLER_HEADER, b"")[:caller_bytes]),
     )
 
 
@@ -154,4 +154,4 @@ def _caller(value: bytes) -> CallerId:
     """Return the caller, cut without splitting a character; bytes that are no UTF-8 are left out."""
     if not value:
         return ANONYMOUS_CALLER
-    return CallerId(value[:CALLER_BYTES_MAX].decode("utf-8", "ignore")) or ANONYMOUS_CALLER
+    return CallerId(value.decode("utf-8", "ignore")) or ANONYMOUS_CALLER

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from luftpause.core.model.ids import CALLER_BYTES_MAX
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataplaneSettings:
@@ -10,6 +12,7 @@ class DataplaneSettings:
     Attributes:
         max_body_bytes: longest request body.
         body_timeout_s: how long a client may take to send its body, seconds.
+        caller_bytes: longest name of a caller, cut there.
         renew_period_s: how often open turns are renewed, seconds; far below the scheduler's turn timeout.
         keepalive_after_s: a streaming client without an answer gets its 200 and a first sign of life then, seconds.
         keepalive_s: from one sign of life to the next until the engine's first byte, seconds; 0 sends none.
@@ -18,6 +21,7 @@ class DataplaneSettings:
 
     max_body_bytes: int = 32 * 1024 * 1024
     body_timeout_s: float = 60.0
+    caller_bytes: int = CALLER_BYTES_MAX
     renew_period_s: float = 60.0
     link_timeout_s: float = 5.0
     keepalive_after_s: float = 20.0

@@ -49,7 +49,7 @@ async def serve_turn(around: Surroundings, target: Target, call: ClientCall, hea
 
 async def _take_in(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> TurnCourse:
     """Return the course of the turn that a request asks for; the course alone holds the body then."""
-    standing = standing_of(headers)
+    standing = standing_of(headers, caller_bytes=around.settings.caller_bytes)
     check_media_type(headers)
     body = await read_body(headers, call.line, around.settings)
     harness = harness_session(headers)

@@ -6,7 +6,6 @@ from typing import Final
 from luftpause.core.model.ids import (
     ANONYMOUS_CALLER,
     ANONYMOUS_PRINCIPAL,
-    CALLER_BYTES_MAX,
     CallerId,
     PrincipalId,
 )
@@ -16,8 +15,13 @@ CALLER_META: Final = "luftpause/caller"
 SESSION_HEADER: Final = "mcp-session-id"
 
 
-def caller_of(headers: Mapping[str, str], meta: Mapping[str, object], principal: PrincipalId) -> CallerId:
-    """Return the caller: header, else `_meta`, else the principal, else the MCP session, else the shared one."""
+def caller_of(
+    headers: Mapping[str, str], meta: Mapping[str, object], principal: PrincipalId, *, max_bytes: int
+) -> CallerId:
+    """Return the caller: header, else `_meta`, else the principal, else the MCP session, else the shared one.
+
+    Its name is cut at `max_bytes` of UTF-8.
+    """
     claimed = meta.get(CALLER_META)
     named = (
         # Header values arrive as Latin-1; clients that send more than ASCII send UTF-8.
@@ -26,13 +30,14 @@ def caller_of(headers: Mapping[str, str], meta: Mapping[str, object], principal:
         "" if principal == ANONYMOUS_PRINCIPAL else principal,
         headers.get(SESSION_HEADER, ""),
     )
-    for name in map(_clean, named):
-        if name:
-            return CallerId(name)
+    for name in named:
+        cleaned = _clean(name, max_bytes)
+        if cleaned:
+            return CallerId(cleaned)
     return ANONYMOUS_CALLER
 
 
-def _clean(name: str) -> str:
-    """Return a name that can stand in a header: no control characters, at most CALLER_BYTES_MAX bytes of UTF-8."""
+def _clean(name: str, max_bytes: int) -> str:
+    """Return a name that can stand in a header: no control characters, at most so many bytes of UTF-8."""
     printable = "".join(letter for letter in name if letter.isprintable()).strip()
-    return printable.encode("utf-8", "replace")[:CALLER_BYTES_MAX].decode("utf-8", "ignore")
+    return printable.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")

@@ -23,7 +23,6 @@ from starlette.requests import Request
 
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, ModelName, PrincipalId, RunId
 from luftpause.core.model.turns import ServiceClass
-from luftpause.core.runs.events import DEFAULT_REPLY_TOKENS_MAX, DEFAULT_TOOL_CALLS_MAX
 from luftpause.core.runs.tools import ToolSpec
 from luftpause.core.runs.view import RunView
 from luftpause.services.runtime.identity import caller_of
@@ -31,7 +30,7 @@ from luftpause.services.runtime.orders import NotKeptError, SpawnOrder, SpawnRef
 from luftpause.services.runtime.schema_fit import misfit, shown
 from luftpause.services.runtime.service import RuntimeService
 from luftpause.services.runtime.soundness import oddity
-from luftpause.services.runtime.tool_list import AWAIT_DEFAULT_S, TOOLS
+from luftpause.services.runtime.tool_list import tools_with
 
 Context = ServerRequestContext[object, Request]
 Answer = dict[str, object]
@@ -47,9 +46,9 @@ class _SpawnArguments(msgspec.Struct, rename="camel"):
     model: str | None = None
     service_class: ServiceClass = ServiceClass.INTERACTIVE
     system: str | None = None
-    max_tool_calls: int = DEFAULT_TOOL_CALLS_MAX
+    max_tool_calls: int | None = None
     tools: tuple[str, ...] | None = None
-    max_tokens: int = DEFAULT_REPLY_TOKENS_MAX
+    max_tokens: int | None = None
     parallel_tool_calls: bool = False
     parent: str | None = None
 
@@ -57,7 +56,7 @@ class _SpawnArguments(msgspec.Struct, rename="camel"):
 class _AwaitArguments(msgspec.Struct):
     handles: list[str]
     mode: Literal["all", "any"] = "all"
-    timeout: float = AWAIT_DEFAULT_S
+    timeout: float | None = None
 
 
 class _StatusArguments(msgspec.Struct):
@@ -73,7 +72,9 @@ class RuntimeTools:
 
     def __init__(self, service: RuntimeService, version: str) -> None:
         self._service = service
-        self._schemas = {tool.name: tool.input_schema for tool in TOOLS}
+        self._settings = service.settings
+        self._offered = tools_with(service.settings)
+        self._schemas = {tool.name: tool.input_schema for tool in self._offered}
         self._handlers: dict[str, Callable[[Context, Mapping[str, object]], Awaitable[Answer]]] = {
             "spawn": self._spawn,
             "await": self._await,
@@ -92,7 +93,7 @@ class RuntimeTools:
 
     async def list_tools(self, _context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         """Return all tools, always in the same order."""
-        return ListToolsResult(tools=list(TOOLS))
+        return ListToolsResult(tools=list(self._offered))
 
     async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         """Run one tool. What the client got wrong comes back as the tool's error, in words.
@@ -123,13 +124,13 @@ class RuntimeTools:
         order = SpawnOrder(
             task=asked.task,
             principal=principal,
-            caller=caller_of(headers, dict(context.meta or {}), principal),
+            caller=caller_of(headers, dict(context.meta or {}), principal, max_bytes=self._settings.caller_bytes),
             model=None if asked.model is None else ModelName(asked.model),
             service_class=asked.service_class,
             system=asked.system,
             tools=asked.tools,
-            max_tool_calls=asked.max_tool_calls,
-            max_tokens=asked.max_tokens,
+            max_tool_calls=self._settings.max_tool_calls if asked.max_tool_calls is None else asked.max_tool_calls,
+            max_tokens=self._settings.max_tokens if asked.max_tokens is None else asked.max_tokens,
             parallel_tool_calls=asked.parallel_tool_calls,
             parent=None if asked.parent is None else RunId(asked.parent),
         )
@@ -137,6 +138,7 @@ class RuntimeTools:
 
     async def _await(self, context: Context, arguments: Mapping[str, object]) -> Answer:
         asked = msgspec.convert(arguments, _AwaitArguments)
+        timeout_s = self._settings.await_default_s if asked.timeout is None else asked.timeout
         principal = _principal(context)
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -145,9 +147,9 @@ class RuntimeTools:
             runs = self._service.look(principal, asked.handles)
             over = sum(run.result is not None or run.error is not None for run in runs)
             # At once, and again and again: clients and proxies drop calls that show no life.
-            await context.session.report_progress(waited, asked.timeout, f"{over} of {len(runs)} runs are over")
-            step = min(self._service.settings.progress_every_s, max(asked.timeout - waited, 0.0))
-            if await self._service.wait(principal, asked.handles, asked.mode, step) or waited + step >= asked.timeout:
+            await context.session.report_progress(waited, timeout_s, f"{over} of {len(runs)} runs are over")
+            step = min(self._settings.progress_every_s, max(timeout_s - waited, 0.0))
+            if await self._service.wait(principal, asked.handles, asked.mode, step) or waited + step >= timeout_s:
                 return {"runs": [_run(run) for run in self._service.look(principal, asked.handles)]}
 
     async def _status(self, context: Context, arguments: Mapping[str, object]) -> Answer:

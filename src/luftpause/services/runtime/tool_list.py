@@ -8,10 +8,8 @@ from typing import Final
 
 from mcp_types import Tool, ToolAnnotations
 
-from luftpause.core.runs.events import DEFAULT_REPLY_TOKENS_MAX, DEFAULT_TOOL_CALLS_MAX
+from luftpause.services.runtime.orders import RuntimeSettings
 
-AWAIT_DEFAULT_S: Final = 60.0
-AWAIT_MAX_S: Final = 600.0
 HANDLES_MAX: Final = 1000
 
 _HANDLE: Final = {"type": "string", "minLength": 1, "description": "A run's handle, as spawn returned it"}
@@ -58,7 +56,6 @@ _SPAWN_ARGUMENTS: Final = {
         "type": "integer",
         "minimum": 0,
         "maximum": 1000,
-        "default": DEFAULT_TOOL_CALLS_MAX,
         "description": "After so many tool calls it must answer",
     },
     "tools": {
@@ -71,7 +68,6 @@ _SPAWN_ARGUMENTS: Final = {
         "type": "integer",
         "minimum": 0,
         "maximum": 10_000_000,
-        "default": DEFAULT_REPLY_TOKENS_MAX,
         "description": "Longest reply in tokens, for each of its turns; 0 leaves that to the engine",
     },
     "parallelToolCalls": {
@@ -116,8 +112,6 @@ TOOLS: Final = (
                 "timeout": {
                     "type": "number",
                     "minimum": 0,
-                    "maximum": AWAIT_MAX_S,
-                    "default": AWAIT_DEFAULT_S,
                     "description": "Seconds to wait at most",
                 },
             },
@@ -182,3 +176,16 @@ TOOLS: Final = (
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
     ),
 )
+
+
+def tools_with(settings: RuntimeSettings) -> tuple[Tool, ...]:
+    """Return the tools with the defaults and limits that are set written into their schemas."""
+    set_values: Mapping[tuple[str, str], Mapping[str, float]] = {
+        ("spawn", "maxToolCalls"): {"default": settings.max_tool_calls},
+        ("spawn", "maxTokens"): {"default": settings.max_tokens},
+        ("await", "timeout"): {"maximum": settings.await_max_s, "default": settings.await_default_s},
+    }
+    tools = {tool.name: tool.model_copy(deep=True) for tool in TOOLS}
+    for (tool, argument), values in set_values.items():
+        tools[tool].input_schema["properties"][argument].update(values)
+    return tuple(tools.values())

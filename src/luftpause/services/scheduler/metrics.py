@@ -46,6 +46,10 @@ class SchedulerMetrics:
         """Count an event on which deciding failed."""
         self._tally.faults += 1
 
+    def show(self, name: str, said: str, read: Callable[[], int]) -> None:
+        """Show a counter that somebody else keeps: `read` returns what it has come to."""
+        self._registry.register(_Borrowed(name, said, read))
+
     def render(self) -> bytes:
         """Return everything in Prometheus text format."""
         return generate_latest(self._registry)
@@ -82,6 +86,19 @@ class _Tallies(Collector):
             given.add_metric([_KINDS[kind]], times)
         yield given
         yield CounterMetricFamily("luftpause_scheduler_faults", "Events on which deciding failed.", value=tally.faults)
+
+
+class _Borrowed(Collector):
+    """Reads a counter that somebody else keeps."""
+
+    def __init__(self, name: str, said: str, read: Callable[[], int]) -> None:
+        self._name = name
+        self._said = said
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        """Read it."""
+        yield CounterMetricFamily(self._name, self._said, value=self._read())
 
 
 class _StateGauges(Collector):

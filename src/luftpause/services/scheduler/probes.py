@@ -148,6 +148,8 @@ def _status_cause(endpoint: Endpoint, path: str, status: int) -> str:
     if status in (401, 403):
         key = f"the key in {endpoint.api_key_env}" if endpoint.api_key_env else "a request without a key"
         cause += f": it does not accept {key}"
+    elif status == 404:
+        cause += ': set its health to a path that it has, such as "/v1/models"'
     return cause
 
 

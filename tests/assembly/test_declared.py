@@ -1,0 +1,123 @@
+"""Every key that can be set reaches the settings of whoever acts on it."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from luftpause.adapters.link.server import Graces
+from luftpause.adapters.turns_http.retry import Patience
+from luftpause.assembly.declared import (
+    dataplane_settings,
+    link_graces,
+    patience,
+    replica_specs,
+    require_keys,
+    runtime_settings,
+    scheduler_settings,
+)
+from luftpause.config.problems import ConfigError
+from luftpause.config.schema import Config
+from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.services.runtime.orders import RuntimeSettings
+from luftpause.services.scheduler.settings import SchedulerSettings
+
+Reader = Callable[[Config], object]
+
+
+def dataplane(name: str) -> Reader:
+    return lambda config: getattr(dataplane_settings(config), name)
+
+
+def scheduler(name: str) -> Reader:
+    return lambda config: getattr(scheduler_settings(config), name)
+
+
+def limit(name: str) -> Reader:
+    return lambda config: getattr(scheduler_settings(config).limits, name)
+
+
+def runtime(name: str) -> Reader:
+    return lambda config: getattr(runtime_settings(config), name)
+
+
+def turns(name: str) -> Reader:
+    return lambda config: getattr(patience(config), name)
+
+
+def graces(name: str) -> Reader:
+    return lambda config: getattr(link_graces(config), name)
+
+
+KEYS: list[tuple[str, object, Reader, object]] = [
+    ("dataplane.max_body", "2KiB", dataplane("max_body_bytes"), 2048),
+    ("dataplane.body_timeout", "7s", dataplane("body_timeout_s"), 7.0),
+    ("dataplane.caller_bytes", 9, dataplane("caller_bytes"), 9),
+    ("dataplane.caller_bytes", 9, runtime("caller_bytes"), 9),
+    ("dataplane.renew_period", "7s", dataplane("renew_period_s"), 7.0),
+    ("dataplane.renew_period", "2m", dataplane("renew_period_s"), 75.0),  # an eighth of the turn timeout
+    ("scheduler.turn_timeout", "8s", dataplane("renew_period_s"), 1.0),
+    ("dataplane.link_timeout", "7s", dataplane("link_timeout_s"), 7.0),
+    ("dataplane.link_retry", "7s", graces("others_s"), 7.0),
+    ("scheduler.link_grace", "7s", graces("peer_s"), 7.0),
+    ("scheduler.resync_grace", "7s", graces("resync_s"), 7.0),
+    ("scheduler.turn_timeout", "7s", limit("turn_timeout_s"), 7.0),
+    ("scheduler.run_idle_expiry", "7s", limit("run_idle_expiry_s"), 7.0),
+    ("scheduler.tool_call_memory", "7s", scheduler("tool_call_memory_s"), 7.0),
+    ("scheduler.probe_period", "7s", scheduler("probe_period_s"), 7.0),
+    ("scheduler.probe_timeout", "7s", scheduler("probe_timeout_s"), 7.0),
+    ("scheduler.probe_eager", "7s", scheduler("probe_eager_s"), 7.0),
+    ("scheduler.not_ready_warning", "7s", scheduler("not_ready_warning_s"), 7.0),
+    ("runtime.default_model", "m", runtime("default_model"), "m"),
+    ("runtime.max_running", 7, runtime("max_running"), 7),
+    ("runtime.max_tool_calls", 3, runtime("max_tool_calls"), 3),
+    ("runtime.max_tokens", 3, runtime("max_tokens"), 3),
+    ("runtime.await_default", "7s", runtime("await_default_s"), 7.0),
+    ("runtime.await_max", "7s", runtime("await_max_s"), 7.0),
+    ("runtime.progress_period", "7s", runtime("progress_every_s"), 7.0),
+    ("runtime.turn_timeout", "7s", turns("turn_timeout_s"), 7.0),
+    ("runtime.turn_tries", 7, turns("tries"), 7),
+    ("runtime.retry_pause", "7s", turns("backoff_s"), 7.0),
+    ("runtime.retry_pause_max", "7s", turns("backoff_max_s"), 7.0),
+    ("runtime.rate_limit_pause", "7s", turns("rate_limit_pause_s"), 7.0),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "read", "expected"), KEYS)
+def test_a_key_that_is_set_arrives(key: str, value: object, read: Reader, expected: object) -> None:
+    section, name = key.split(".")
+    config = msgspec.convert({section: {name: value}}, Config)
+    assert read(config) == expected
+    assert read(Config()) != expected
+
+
+def test_the_defaults_of_the_file_are_those_of_the_settings() -> None:
+    config = Config()
+    assert dataplane_settings(config) == DataplaneSettings()
+    assert scheduler_settings(config) == SchedulerSettings()
+    assert runtime_settings(config) == RuntimeSettings()
+    assert patience(config) == Patience()
+    assert link_graces(config) == Graces()
+
+
+REPLICA = {"name": "a", "url": "https://host/api/", "models": ["m"], "load_from": ["http://b/"]}
+
+
+def test_a_replica_is_declared_as_the_file_says() -> None:
+    config = msgspec.convert({"replicas": [{**REPLICA, "health": "/v1/models", "engine": "openai"}]}, Config)
+    (found,) = replica_specs(config)
+    assert (found.endpoint.url, found.load_from, found.health) == ("https://host/api", ("http://b",), "/v1/models")
+    assert found.engine.value == "openai"
+
+
+def test_a_key_that_is_not_set_is_named_and_only_that() -> None:
+    replicas = [{**REPLICA, "name": name, "api_key_env": name} for name in ("A", "B", "C")]
+    config = msgspec.convert({"replicas": replicas}, Config)
+    with pytest.raises(ConfigError) as caught:
+        require_keys(config, {"A": "x", "B": " "})
+    assert str(caught.value) == (
+        "environment: replicas[1].api_key_env: the variable B is not set\n"
+        "environment: replicas[2].api_key_env: the variable C is not set"
+    )
+    require_keys(config, {"A": "x", "B": "y", "C": "z"})
+    require_keys(Config(), {})
