@@ -18,6 +18,7 @@ SLOW = (
     "cli/test_loadgen.py",
     "cli/test_sim.py",
     "contracts/",
+    "core/dialects/anthropic_messages/test_official_client.py",
     "services/dataplane/test_turn_course_streaming.py",
     "services/launcher/test_launcher_service.py",
     "services/runtime/test_crash.py",

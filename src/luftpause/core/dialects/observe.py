@@ -6,12 +6,13 @@ quotes would be escaped, so text that a model writes cannot be mistaken for one.
 reported: judging the engine's answer is the client's affair.
 """
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.sse import EVENT_BYTES_MAX, EventCutter, data_of, split_events
+from luftpause.core.dialects.sse import EventCutter, documents_with
 from luftpause.core.model.ids import ToolCallId
 from luftpause.core.model.turns import Usage
 
@@ -83,12 +84,12 @@ class StreamObserver:
         if not rest:
             return self._findings.observed()
         findings = self._findings.copy()
-        for document in _telling_documents(rest):
+        for document in documents_with(rest, _MARKERS):
             findings.take(document)
         return findings.observed()
 
     def _take_block(self, block: bytes) -> None:
-        for document in _telling_documents(block):
+        for document in documents_with(block, _MARKERS):
             if document == _DONE:
                 self.done = True
             else:
@@ -98,11 +99,12 @@ class StreamObserver:
 class BodyObserver:
     """Looks at a JSON answer that comes as one document."""
 
-    __slots__ = ("_pieces", "_size", "done", "first_token_seen")
+    __slots__ = ("_pieces", "_read", "_size", "done", "first_token_seen")
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[bytes], Observed] | None = None) -> None:
         self.first_token_seen = False
         self.done = False
+        self._read = read or observe_body
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -118,7 +120,7 @@ class BodyObserver:
 
     def observed(self) -> Observed:
         """Return what the document says; nothing while it is not whole."""
-        return observe_body(b"".join(self._pieces))
+        return self._read(b"".join(self._pieces))
 
 
 def observe_body(body: bytes) -> Observed:
@@ -221,32 +223,6 @@ class _Findings:
         for call in message.tool_calls:
             if call.id and len(self._tool_calls) < TOOL_CALLS_MAX:
                 self._tool_calls[ToolCallId(call.id)] = None
-
-
-def _telling_documents(block: bytes) -> list[bytes]:
-    """Return the data of the events that hold a marker, in order. Only what is near a hit is looked at twice."""
-    if b"\r" in block:
-        return [data_of(event) for event in split_events(block) if any(marker in event for marker in _MARKERS)]
-    hits: dict[int, int] = {}
-    for marker in _MARKERS:
-        at = block.find(marker)
-        while at >= 0:
-            before = block.rfind(b"\n\n", 0, at)
-            end = block.find(b"\n\n", at)
-            end = end if end >= 0 else len(block)
-            hits[before + 2 if before >= 0 else 0] = end
-            at = block.find(marker, end)
-    documents: list[bytes] = []
-    for start in sorted(hits):
-        event = block[start : hits[start]]
-        if event.startswith(b"data: ") and b"\n" not in event:  # nearly every event
-            document = event[6:]
-        else:
-            event = event.strip(b"\n")
-            document = data_of(event)
-        if len(event) <= EVENT_BYTES_MAX:
-            documents.append(document)
-    return documents
 
 
 def _usage(raw: Raw) -> Usage | None:

@@ -1,10 +1,11 @@
 """Cuts a stream of server-sent events into whole events, whatever pieces it arrives in.
 
 Lines end with LF or CRLF (no engine sends lone CRs). It does not know what the events mean and never alters
-what it is fed. An event longer than `EVENT_BYTES_MAX` is skipped, so an endless line costs bounded memory.
+what it is fed. An event longer than the limit is skipped, so an endless line costs bounded memory.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 EVENT_BYTES_MAX: Final = 256 * 1024
@@ -16,11 +17,17 @@ _BLANK_LINE: Final = re.compile(rb"\r?\n\r?\n")
 
 
 class EventCutter:
-    """Collects pieces and gives out blocks of whole events."""
+    """Collects pieces and gives out blocks of whole events.
 
-    __slots__ = ("_rest", "_skipping")
+    Attributes:
+        skipped: an event was longer than `bytes_max`.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_bytes_max", "_rest", "_skipping", "skipped")
+
+    def __init__(self, bytes_max: int = EVENT_BYTES_MAX) -> None:
+        self.skipped = False
+        self._bytes_max = bytes_max
         self._rest = bytearray()
         self._skipping = False
 
@@ -61,17 +68,43 @@ class EventCutter:
         """Keep an unfinished event. Newlines before it are further blank lines and mean nothing."""
         if rest[:1] in (b"\r", b"\n"):
             rest = rest.lstrip(_NEWLINES)
-        if len(rest) > EVENT_BYTES_MAX + _TERMINATOR_MAX:
-            self._skipping = True
+        if len(rest) > self._bytes_max + _TERMINATOR_MAX:
+            self._skipping = self.skipped = True
             rest = rest[-_TERMINATOR_MAX:]
         self._rest = rest if isinstance(rest, bytearray) else bytearray(rest)
 
 
-def split_events(block: bytes) -> list[bytes]:
+def split_events(block: bytes, bytes_max: int = EVENT_BYTES_MAX) -> list[bytes]:
     """Return the events of a block without their blank lines; empty and over-long ones are left out."""
     events = _BLANK_LINE.split(block) if b"\r" in block else block.split(b"\n\n")  # the plain split is much faster
     stripped = [event.strip(_NEWLINES) for event in events]
-    return [event for event in stripped if 0 < len(event) <= EVENT_BYTES_MAX]
+    return [event for event in stripped if 0 < len(event) <= bytes_max]
+
+
+def documents_with(block: bytes, markers: Iterable[bytes]) -> list[bytes]:
+    """Return the data of a block's events that hold a marker, in order. Only what is near a hit is looked at twice."""
+    if b"\r" in block:
+        return [data_of(event) for event in split_events(block) if any(marker in event for marker in markers)]
+    hits: dict[int, int] = {}
+    for marker in markers:
+        at = block.find(marker)
+        while at >= 0:
+            before = block.rfind(b"\n\n", 0, at)
+            end = block.find(b"\n\n", at)
+            end = end if end >= 0 else len(block)
+            hits[before + 2 if before >= 0 else 0] = end
+            at = block.find(marker, end)
+    documents: list[bytes] = []
+    for start in sorted(hits):
+        event = block[start : hits[start]]
+        if event.startswith(b"data: ") and b"\n" not in event:  # nearly every event
+            document = event[6:]
+        else:
+            event = event.strip(b"\n")
+            document = data_of(event)
+        if len(event) <= EVENT_BYTES_MAX:
+            documents.append(document)
+    return documents
 
 
 def data_of(event: bytes) -> bytes:

@@ -1,0 +1,1 @@
+"""Anthropic Messages: how it is read and written, and how it is said in Chat Completions."""

@@ -1,0 +1,133 @@
+"""Anthropic Messages as a dialect: what the LLM door asks of it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from luftpause.core.dialects.anthropic_messages.errors import engine_refusal, error_body, error_event
+from luftpause.core.dialects.anthropic_messages.from_chat import PING, StreamBack, WholeBack
+from luftpause.core.dialects.anthropic_messages.observe import MessagesStreamObserver, observe_message
+from luftpause.core.dialects.anthropic_messages.request import read_request
+from luftpause.core.dialects.anthropic_messages.to_chat import chat_request
+from luftpause.core.dialects.dialect import Peek
+from luftpause.core.dialects.failures import Failure
+from luftpause.core.dialects.observe import BodyObserver, Observer
+from luftpause.core.dialects.request import (
+    as_array,
+    as_object,
+    is_text,
+    model_in,
+    parsed,
+    read_members,
+    stream_in,
+)
+from luftpause.core.model.ids import ToolCallId
+
+
+class AnthropicMessages:
+    """A `TranslatedDialect`."""
+
+    name: Final = "messages"
+    ping: Final = PING
+
+    def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
+        """See `Dialect.peek`. Serves `/v1/messages` and `/v1/messages/count_tokens`."""
+        del path
+        members = read_members(body, _WANTED, "messages")
+        model, stream = model_in(members), stream_in(members)
+        if not with_identity:
+            return Peek(model=model, stream=stream)
+        return Peek(model=model, stream=stream, tool_calls=_echoed(members.get("messages")))
+
+    def error(self, failure: Failure) -> bytes:
+        """See `Dialect.error`."""
+        return error_body(failure)
+
+    def error_event(self, failure: Failure) -> bytes:
+        """See `Dialect.error_event`."""
+        return error_event(error_body(failure))
+
+    def observer(self, *, stream: bool) -> Observer:
+        """See `Dialect.observer`."""
+        return MessagesStreamObserver() if stream else BodyObserver(observe_message)
+
+    def translate(self, path: str, body: bytes) -> "MessagesTranslation":
+        """See `TranslatedDialect.translate`."""
+        del path
+        return MessagesTranslation(body)
+
+
+class MessagesTranslation:
+    """A `Translation`."""
+
+    def __init__(self, body: bytes) -> None:
+        request = read_request(body)
+        self.request: Final = msgspec.json.encode(chat_request(request))
+        thinking = request.thinking is not None and request.thinking.type != "disabled"
+        stops = request.stop_sequences or ()
+        way_back = StreamBack if request.stream else WholeBack
+        self._back = way_back(thinking=thinking, stops=stops)
+
+    def feed(self, data: bytes) -> bytes:
+        """See `Translation.feed`."""
+        return self._back.feed(data)
+
+    def end(self) -> bytes:
+        """See `Translation.end`."""
+        return self._back.end()
+
+    def error(self, status: int, body: bytes) -> bytes:
+        """See `Translation.error`."""
+        return engine_refusal(status, body)
+
+
+_WANTED: Final = ("model", "stream")
+
+
+class _Block(Struct):
+    type: str | None = None
+    id: str | None = None
+    tool_use_id: str | None = None
+
+
+class _Message(Struct):
+    content: str | list[_Block] | None = None
+
+
+_MESSAGES: Final = msgspec.json.Decoder(list[_Message])
+
+
+def _echoed(messages: object) -> tuple[ToolCallId, ...]:
+    """Return the ids that the messages echo. What is odd in one of them is for the engine to judge, not for us."""
+    conversation: object = messages
+    if isinstance(messages, Raw):
+        try:
+            return tuple(_ids(_MESSAGES.decode(messages)))
+        except msgspec.DecodeError:
+            conversation = parsed(bytes(messages).decode("utf-8", "surrogateescape"))
+    return tuple(_ids([_lenient(message) for message in as_array(conversation)]))
+
+
+def _ids(messages: list[_Message]) -> dict[ToolCallId, None]:
+    ids: dict[ToolCallId, None] = {}
+    for message in messages:
+        for block in message.content if isinstance(message.content, list) else ():
+            echoed = block.id if block.type == "tool_use" else block.tool_use_id
+            if echoed and block.type in ("tool_use", "tool_result") and is_text(echoed):
+                ids[ToolCallId(echoed)] = None
+    return ids
+
+
+def _lenient(message: object) -> _Message:
+    """Return what is sound of a message."""
+    blocks = [as_object(block) for block in as_array(as_object(message).get("content"))]
+    return _Message(
+        content=[_Block(_text(block, "type"), _text(block, "id"), _text(block, "tool_use_id")) for block in blocks]
+    )
+
+
+def _text(members: Mapping[str, object], name: str) -> str | None:
+    value = members.get(name)
+    return value if isinstance(value, str) else None

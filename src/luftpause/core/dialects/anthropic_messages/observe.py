@@ -1,0 +1,182 @@
+"""What a Messages answer says about its turn, read beside the stream without altering a byte.
+
+As with Chat Completions, only an event that holds a marker is parsed. A marker is a word in quotes: inside a JSON
+string its quotes would be escaped, so text that a model writes cannot be mistaken for one.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed
+from luftpause.core.dialects.sse import EventCutter, documents_with
+from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.turns import Usage
+
+
+class MessagesStreamObserver:
+    """Looks at an event stream. The result does not depend on how the stream was cut into pieces."""
+
+    __slots__ = ("_cutter", "_findings", "done", "first_token_seen")
+
+    def __init__(self) -> None:
+        self.first_token_seen = False
+        self.done = False
+        self._cutter = EventCutter()
+        self._findings = _Findings()
+
+    def feed(self, data: bytes) -> None:
+        """Look at the next piece, cut anywhere."""
+        if data:
+            self.first_token_seen = True
+            block = self._cutter.feed(data)
+            if block:
+                for document in documents_with(block, _MARKERS):
+                    self._findings.take(document)
+                self.done = self._findings.stopped
+
+    def observed(self) -> Observed:
+        """Return what was seen up to now, an unfinished last event included if it can be read."""
+        rest = self._cutter.rest()
+        if not rest:
+            return self._findings.observed()
+        findings = self._findings.copy()
+        for document in documents_with(rest, _MARKERS):
+            findings.take(document)
+        return findings.observed()
+
+
+def observe_message(body: bytes) -> Observed:
+    """Return what a whole JSON answer says; nothing of one that is not an answer."""
+    findings = _Findings()
+    findings.take(body)
+    return findings.observed()
+
+
+_NULL: Final = Raw(b"null")
+
+
+class _Usage(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Block(Struct):
+    type: str = ""
+    id: str | None = None
+
+
+class _Message(Struct):
+    content: list[_Block] | None = None
+    stop_reason: str | None = None
+    usage: Raw = _NULL
+
+
+class _Event(Struct):
+    """An event of a stream, or a whole answer: their members do not collide."""
+
+    type: str = ""
+    message: Raw = _NULL
+    delta: Raw = _NULL
+    content_block: Raw = _NULL
+    error: Raw = _NULL
+    usage: Raw = _NULL
+
+
+_EVENT: Final = msgspec.json.Decoder(_Event)
+_BLOCK: Final = msgspec.json.Decoder(_Block | None)
+_MESSAGE: Final = msgspec.json.Decoder(_Message | None)
+_USAGE: Final = msgspec.json.Decoder(_Usage | None)
+_MARKERS: Final = (b'"message_start"', b'"tool_use"', b'"message_delta"', b'"message_stop"', b'"error"')
+_UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
+
+
+class _Findings:
+    """What the documents of one answer said, put together."""
+
+    __slots__ = ("_error", "_finish", "_tool_calls", "_usage", "stopped")
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._finish = ""
+        self._usage: _Usage | None = None
+        self._tool_calls: dict[ToolCallId, None] = {}
+        self._error = ""
+
+    def copy(self) -> "_Findings":
+        """Return findings that go on from these."""
+        other = _Findings()
+        other.stopped, other._finish, other._usage, other._error = self.stopped, self._finish, self._usage, self._error
+        other._tool_calls = self._tool_calls.copy()
+        return other
+
+    def observed(self) -> Observed:
+        """Return the findings of the moment."""
+        return Observed(
+            finish=self._finish, usage=_told(self._usage), tool_calls=tuple(self._tool_calls), error=self._error
+        )
+
+    def take(self, document: bytes) -> None:
+        """Add what a document says, if it can be read."""
+        try:
+            event = _EVENT.decode(document)
+            self._take_event(event, document)
+        except _UNREADABLE:
+            return
+
+    def _take_event(self, event: _Event, document: bytes) -> None:
+        if event.type == "message_start":
+            self._take_message(_MESSAGE.decode(event.message))
+        elif event.type == "message":
+            self._take_message(_MESSAGE.decode(document))
+        elif event.type == "content_block_start":
+            self._take_block(_BLOCK.decode(event.content_block))
+        elif event.type == "message_delta":
+            self._take_message(_MESSAGE.decode(event.delta))
+            self._take_usage(event.usage)
+        elif event.type == "message_stop":
+            self.stopped = True
+        elif event.error != _NULL:
+            self._error = self._error or bytes(event.error).decode("utf-8", "replace").strip()[:ERROR_CHARS_MAX]
+
+    def _take_message(self, message: _Message | None) -> None:
+        if message is None:
+            return
+        self._finish = self._finish or message.stop_reason or ""
+        for block in message.content or ():
+            self._take_block(block)
+        self._take_usage(message.usage)
+
+    def _take_block(self, block: _Block | None) -> None:
+        if block is not None and block.type == "tool_use" and block.id and len(self._tool_calls) < TOOL_CALLS_MAX:
+            self._tool_calls[ToolCallId(block.id)] = None
+
+    def _take_usage(self, raw: Raw) -> None:
+        """Add counts, which are cumulative: the last one that is given counts."""
+        usage = _USAGE.decode(raw)
+        if usage is not None:
+            before = self._usage or _Usage()
+            self._usage = _Usage(
+                input_tokens=_later(before.input_tokens, usage.input_tokens),
+                output_tokens=_later(before.output_tokens, usage.output_tokens),
+                cache_read_input_tokens=_later(before.cache_read_input_tokens, usage.cache_read_input_tokens),
+                cache_creation_input_tokens=_later(
+                    before.cache_creation_input_tokens, usage.cache_creation_input_tokens
+                ),
+            )
+
+
+def _later(before: int | None, now: int | None) -> int | None:
+    return before if now is None else now
+
+
+def _told(usage: _Usage | None) -> Usage | None:
+    """Return the usage in our words: there, cached tokens are part of the prompt's."""
+    if usage is None:
+        return None
+    cached = usage.cache_read_input_tokens
+    prompt = (usage.input_tokens or 0) + (cached or 0) + (usage.cache_creation_input_tokens or 0)
+    return Usage(prompt_tokens=prompt, completion_tokens=usage.output_tokens or 0, cached_tokens=cached)

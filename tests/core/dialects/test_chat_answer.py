@@ -1,0 +1,255 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luftpause.core.dialects.chat_answer import (
+    ANSWER_BYTES_MAX,
+    CALLS_MAX,
+    Begun,
+    CallArguments,
+    CallBegun,
+    ChatStreamReader,
+    Done,
+    Failed,
+    Finished,
+    Piece,
+    Reasoning,
+    Text,
+    Used,
+    read_chat_answer,
+)
+from luftpause.core.model.turns import Usage
+
+GOLDEN = Path(__file__).parent / "anthropic_messages/golden"
+BEGUN = Begun("c", "m")
+
+
+def chunk(*, finish: str | None = None, usage: object = None, stop: object = None, **delta: object) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish, "stop_reason": stop}
+    return json.dumps({"id": "c", "model": "m", "choices": [choice], "usage": usage}).encode()
+
+
+def call(
+    index: int | None = None, call_id: str | None = None, name: str | None = None, arguments: object = None
+) -> object:
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    whole = {"index": index, "id": call_id, "function": function or None}
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def stream(*documents: bytes) -> bytes:
+    return b"".join(b"data: " + document + b"\n\n" for document in documents)
+
+
+def read(*pieces: bytes) -> list[Piece]:
+    reader = ChatStreamReader()
+    return [each for piece in pieces for each in reader.feed(piece)] + reader.end()
+
+
+def calls(*deltas: object) -> list[Piece]:
+    return read(stream(*(chunk(tool_calls=[delta]) for delta in deltas)))[1:]
+
+
+def test_an_ordinary_stream() -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
+    whole = stream(
+        chunk(role="assistant", content=""),
+        chunk(reasoning_content="hm"),
+        chunk(content="a"),
+        chunk(content="b"),
+        chunk(finish="stop"),
+        json.dumps({"id": "c", "choices": [], "usage": usage}).encode(),
+        b"[DONE]",
+    )
+
+    used = Used(Usage(prompt_tokens=5, completion_tokens=2, cached_tokens=4))
+    assert read(whole) == [BEGUN, Reasoning("hm"), Text("a"), Text("b"), Finished("stop", ""), used, Done()]
+
+
+def test_what_no_answer_needs_may_be_missing() -> None:
+    assert read(b": comment\n\n", stream(b"", b'{"choices":[]}', b"{}")) == [Begun("", "")]
+    assert read(stream(chunk(content="a"))[:-2]) == [BEGUN, Text("a")]
+    assert read() == []
+
+
+@pytest.mark.parametrize(
+    ("delta", "said"),
+    [
+        ({"reasoning": "r"}, [Reasoning("r")]),
+        ({"reasoning": "r", "reasoning_content": "r"}, [Reasoning("r")]),
+        ({"refusal": "no"}, [Text("no")]),
+        (
+            {"content": [{"type": "text", "text": "a"}, {"type": "thinking"}, {"type": "text", "text": "b"}]},
+            [Text("ab")],
+        ),
+        ({"content": [3], "reasoning": {}}, []),
+    ],
+)
+def test_engines_say_the_same_differently(delta: dict[str, object], said: list[Piece]) -> None:
+    document = json.dumps({"id": "c", "model": "m", "choices": [{"delta": delta}]}).encode()
+
+    assert read(stream(document)) == [BEGUN, *said]
+
+
+def test_only_the_first_choice_is_read() -> None:
+    second = {"index": 1, "delta": {"content": "b"}, "finish_reason": "stop"}
+
+    assert read(stream(json.dumps({"id": "c", "model": "m", "choices": [second]}).encode())) == [BEGUN]
+
+
+def test_the_stop_sequence_is_told_where_it_is_a_text() -> None:
+    assert read(stream(chunk(finish="stop", stop="END")))[1:] == [Finished("stop", "END")]
+    assert read(stream(chunk(finish="stop", stop=128009)))[1:] == [Finished("stop", "")]
+
+
+FIRST, SECOND = CallBegun(0, "a", "look"), CallBegun(1, "b", "see")
+
+
+@pytest.mark.parametrize(
+    ("deltas", "pieces"),
+    [
+        # as most engines do it
+        (
+            [call(0, "a", "look", ""), call(0, arguments="{"), call(0, arguments="}"), call(1, "b", "see", "{}")],
+            [FIRST, CallArguments(0, "{"), CallArguments(0, "}"), SECOND, CallArguments(1, "{}")],
+        ),
+        # arguments of two calls mixed
+        (
+            [call(0, "a", "look"), call(1, "b", "see"), call(0, arguments="1"), call(1, arguments="2")],
+            [FIRST, CallArguments(0, "1"), SECOND, CallArguments(1, "2")],
+        ),
+        # id and name in fragments
+        (
+            [call(0, "a"), call(0, name="lo"), call(0, name="ok"), call(0, arguments="{}")],
+            [FIRST, CallArguments(0, "{}")],
+        ),
+        # both again before the arguments
+        ([call(0, "a", "look", ""), call(0, "a", "look", "{}")], [FIRST, CallArguments(0, "{}")]),
+        # both again with every piece
+        (
+            [call(0, "a", "look", "{"), call(0, "a", "look", "}")],
+            [FIRST, CallArguments(0, "{"), CallArguments(0, "}")],
+        ),
+        # one index for all
+        (
+            [call(0, "a", "look", "{}"), call(0, "b", "see", "[]")],
+            [FIRST, CallArguments(0, "{}"), SECOND, CallArguments(1, "[]")],
+        ),
+        # no index
+        (
+            [call(None, "a", "look", "{}"), call(None, "b", "see", "["), call(None, "b", arguments="]")],
+            [FIRST, CallArguments(0, "{}"), SECOND, CallArguments(1, "["), CallArguments(1, "]")],
+        ),
+        # neither index nor id
+        (
+            [call(None, None, "look", "{}"), call(None, None, "see", "["), call(None, None, None, "]")],
+            [
+                CallBegun(0, "", "look"),
+                CallArguments(0, "{}"),
+                CallBegun(1, "", "see"),
+                CallArguments(1, "["),
+                CallArguments(1, "]"),
+            ],
+        ),
+        # arguments as an object, none at all, nothing at all
+        (
+            [call(0, "a", "look", {"x": [1]}), call(1, "b", "see"), call(2)],
+            [FIRST, CallArguments(0, '{"x": [1]}'), SECOND],
+        ),
+    ],
+)
+def test_calls(deltas: list[object], pieces: list[Piece]) -> None:
+    assert calls(*deltas) == pieces
+
+
+def test_a_call_without_arguments_begins_at_the_finish_at_the_latest() -> None:
+    whole = stream(chunk(tool_calls=[call(0, "a", "look")]), chunk(finish="tool_calls"), b"[DONE]")
+
+    assert read(whole) == [BEGUN, FIRST, Finished("tool_calls", ""), Done()]
+
+
+def test_calls_are_bounded() -> None:
+    pieces = calls(*(call(index, f"c{index}", "look", "{}") for index in range(CALLS_MAX + 5)))
+
+    assert isinstance(pieces[-1], Failed)
+    assert len([piece for piece in pieces if isinstance(piece, CallBegun)]) == CALLS_MAX
+
+
+@pytest.mark.parametrize(
+    ("document", "failure"),
+    [
+        (b'{"error": {"message": "out of memory", "code": 503}}', Failed("out of memory", 503)),
+        (b'{"error": {"message": "odd", "code": "x"}}', Failed("odd")),
+        (b'{"error": "plain"}', Failed("plain")),
+        (b'{"error": {}}', Failed("the engine failed")),
+        (b'{"error": 3}', Failed("the engine failed")),
+        (b'{"object": "error", "message": "flat", "code": 400}', Failed("flat", 400)),
+        (b"no json", Failed("the engine sent what is no Chat Completions answer")),
+        (b'{"choices": 3}', Failed("the engine sent what is no Chat Completions answer")),
+        (b'{"choices":' + b"[" * 60_000, Failed("the engine sent what is no Chat Completions answer")),
+    ],
+)
+def test_a_failure_ends_the_answer(document: bytes, failure: Failed) -> None:
+    assert read(stream(chunk(content="a"), document, chunk(content="b"), b"[DONE]")) == [BEGUN, Text("a"), failure]
+
+
+def test_an_event_without_end_is_a_failure_and_no_hole() -> None:
+    reader = ChatStreamReader()
+    half = b"x" * (ANSWER_BYTES_MAX // 2 + 10)
+
+    assert reader.feed(b'data: {"choices":[{"delta":{"content":"' + half) == []
+    (failure,) = reader.feed(half)
+    assert isinstance(failure, Failed)
+    assert reader.feed(b"\n\n" + stream(chunk(content="b"))) == []
+
+
+def test_a_long_event_is_no_failure() -> None:
+    text = "x" * 1_000_000
+
+    assert read(stream(chunk(content=text))) == [BEGUN, Text(text)]
+
+
+def test_an_unreadable_usage_hides_nothing() -> None:
+    assert read(stream(chunk(content="a", usage={"prompt_tokens": "many"}))) == [BEGUN, Text("a")]
+
+
+def test_a_whole_answer_has_the_same_pieces() -> None:
+    message = {
+        "content": None,
+        "reasoning": "r",
+        "tool_calls": [call(None, "a", "look", "{}"), call(None, "b", "see", {})],
+    }
+    body = {"id": "c", "model": "m", "choices": [{"message": message, "finish_reason": "tool_calls"}]}
+
+    assert read_chat_answer(json.dumps(body).encode()) == [
+        BEGUN,
+        Reasoning("r"),
+        FIRST,
+        CallArguments(0, "{}"),
+        SECOND,
+        CallArguments(1, "{}"),
+        Finished("tool_calls", ""),
+    ]
+    assert read_chat_answer(b"<html>") == [Failed("the engine sent what is no Chat Completions answer")]
+
+
+@pytest.mark.parametrize("name", ["chat_text", "chat_tool", "chat_stop"])
+def test_a_real_stream_says_the_same_however_it_is_cut(name: str) -> None:
+    whole = (GOLDEN / f"{name}.sse").read_bytes()
+    pieces = read(whole)
+
+    assert isinstance(pieces[-1], Done)
+    assert not any(isinstance(piece, Failed) for piece in pieces)
+    for cut in range(0, len(whole), 13):
+        assert read(whole[:cut], whole[cut:]) == pieces, cut
+    assert read(*(whole[at : at + 1] for at in range(len(whole)))) == pieces
+
+
+@given(st.lists(st.binary(max_size=60), max_size=6))
+def test_whatever_comes_is_read(documents: list[bytes]) -> None:
+    pieces = read(*(b"data: " + document + b"\n\n" for document in documents))
+
+    assert [piece for piece in pieces[:-1] if isinstance(piece, Done | Failed)] == []
