@@ -8,7 +8,17 @@ and now and then a scheduler that loses its memory. Each decision is audited by 
 import random
 from collections.abc import Callable, Sequence
 
-from luftpause.core.model.ids import CallerId, Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import (
+    CallerId,
+    Instant,
+    ModelName,
+    PeerId,
+    PrincipalId,
+    ReplicaId,
+    RunId,
+    ToolName,
+    TurnId,
+)
 from luftpause.core.model.replicas import Endpoint, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
@@ -36,6 +46,7 @@ from luftpause.core.scheduling.events import (
 from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, State, empty_state
 from luftpause.testkit.sim.account import Account
+from luftpause.testkit.sim.book import LEFT_ALONE_S_MAX
 from testkit.sim.asking import CALL
 
 LIMITS = Limits(turn_timeout_s=120.0, run_idle_expiry_s=300.0)
@@ -46,6 +57,7 @@ REPLICAS = tuple(ReplicaId(name) for name in ("a", "b", "c", "d", "s"))
 PEERS = tuple(PeerId(name) for name in ("p", "q"))
 MODELS = tuple(ModelName(name) for name in ("m", "n"))
 PRINCIPALS = tuple(PrincipalId(name) for name in ("alice", "bob"))
+TOOLS = ((), (ToolName("look"),), (ToolName("wiki__search"), ToolName("look")), (ToolName("mcp__wiki__search"),))
 CALLERS = tuple(CallerId(name) for name in ("x", "y", "z"))
 
 Tamper = Callable[[Event, tuple[Action, ...]], tuple[Action, ...]]
@@ -140,8 +152,8 @@ class Chaos:
             ends: list[Event] = [
                 TurnStarted(turn=turn),
                 FirstTokenSeen(turn=turn),
-                TurnFinished(turn=turn, tool_calls=(CALL,)),
-                TurnFinished(turn=turn, tool_calls=(CALL,)),
+                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
+                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
                 TurnFinished(turn=turn),
                 TurnFailed(turn=turn, cause="broke", retry_after_s=dice.choice((None, None, 1.0, 20.0, 1e6, -1.0))),
             ]
@@ -262,6 +274,7 @@ class Chaos:
             caller=dice.choice(CALLERS),
             principal=dice.choice(PRINCIPALS),
             age_s=float(dice.choice((0, 10, 400, -5))),
+            tools=dice.choice(TOOLS),
         )
 
     def forget_everything(self) -> None:
@@ -318,6 +331,9 @@ class Chaos:
         self.tell(ReplicaProbed(replica=REPLICAS[-1], healthy=True))
         for name in REPLICAS:
             self.tell(ReplicaProbed(replica=name, healthy=True))
+        self.now += int(LEFT_ALONE_S_MAX) + 1  # then no engine asks to be left alone any more
+        self.tell(TurnsRenewed(turns=(*book.flying, *book.waiting)))
+        self.tell(WokeUp())
         assert not self.state.held, "somebody waits although every replica has room"
         for turn in list(book.flying):
             self.tell(TurnFinished(turn=turn))
@@ -327,4 +343,5 @@ class Chaos:
         self.now += int(LIMITS.run_idle_expiry_s) + 10
         self.tell(WokeUp())
         assert not self.state.runs, "a run that nobody uses is never forgotten"
+        assert not self.state.tools.out, "nobody is left who could be out on a tool"
         self.prove()

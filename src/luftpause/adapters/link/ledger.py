@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from luftpause.core.model.ids import Instant, PeerId, ReplicaId, RunId, ToolCallId, TurnId
+from luftpause.core.model.ids import Instant, PeerId, ReplicaId, RunId, ToolCallId, ToolName, TurnId
 from luftpause.core.model.replicas import Placement, ReplicaSpec
+from luftpause.core.model.tool_names import TOOLS_MAX
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
@@ -56,6 +57,7 @@ class _Run:
     in_flight: int
     ended: Instant
     calls: tuple[ToolCallId, ...] = ()
+    tools: tuple[ToolName, ...] = ()
 
 
 class Ledger:
@@ -101,8 +103,8 @@ class Ledger:
     def reported(self, report: TurnReport, now: Instant) -> None:
         """Take note of a report, made at `now`. Reports about turns without a place change nothing."""
         match report:
-            case TurnFinished(turn=turn, tool_calls=tool_calls):
-                self._ended(turn, RunPhase.PAUSED if tool_calls else RunPhase.IDLE, now, calls=tool_calls)
+            case TurnFinished(turn=turn, tool_calls=calls, tools=tools):
+                self._ended(turn, RunPhase.PAUSED if calls else RunPhase.IDLE, now, calls=calls, tools=tools)
             case TurnFailed(turn=turn) | TurnAbandoned(turn=turn):
                 self._ended(turn, RunPhase.IDLE, now)
             case TurnStarted() | FirstTokenSeen() | TurnsRenewed():
@@ -170,12 +172,21 @@ class Ledger:
                 principal=run.last.principal,
                 age_s=max(0.0, now - run.ended) if run.phase is not RunPhase.GENERATING else 0.0,
                 tool_calls=run.calls,
+                tools=run.tools if run.phase is RunPhase.PAUSED else (),
             )
             for name, run in self._runs.items()
         )
         return PeerResynced(peer=self._peer, turns=turns, runs=runs)
 
-    def _ended(self, turn: TurnId, phase: RunPhase, now: Instant, *, calls: tuple[ToolCallId, ...] = ()) -> None:
+    def _ended(
+        self,
+        turn: TurnId,
+        phase: RunPhase,
+        now: Instant,
+        *,
+        calls: tuple[ToolCallId, ...] = (),
+        tools: tuple[ToolName, ...] = (),
+    ) -> None:
         known = self._turns.get(turn)
         if known is None or known.run is None or known.placement is None:
             return
@@ -186,6 +197,7 @@ class Ledger:
         run.in_flight = max(0, run.in_flight - 1)
         run.ended = now
         run.calls = (*run.calls, *calls[:CALLS_MAX])[-max(CALLS_KEPT, min(len(calls), CALLS_MAX)) :]
+        run.tools = tools[:TOOLS_MAX]
         if run.in_flight == 0:
             run.phase = phase
         self._runs.move_to_end(known.run)

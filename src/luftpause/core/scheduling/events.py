@@ -16,6 +16,7 @@ from luftpause.core.model.ids import (
     ReplicaId,
     RunId,
     ToolCallId,
+    ToolName,
     TurnId,
 )
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
@@ -65,12 +66,14 @@ class TurnFinished:
     Attributes:
         finish: the engine's own finish reason, empty when it gave none.
         usage: None when the engine reported none.
+        tools: different names of the tools called, in order; at most TOOLS_MAX, none where they could not be read.
     """
 
     turn: TurnId
     finish: str = ""
     usage: Usage | None = None
     tool_calls: tuple[ToolCallId, ...] = ()
+    tools: tuple[ToolName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +174,7 @@ class KnownRun:
     Attributes:
         age_s: since its last turn ended, seconds.
         tool_calls: ids that its next turn may echo and be recognised by; for the shell, no policy reads them.
+        tools: what it is out on while it is paused, as `TurnFinished` told it.
     """
 
     run: RunId
@@ -181,6 +185,7 @@ class KnownRun:
     principal: PrincipalId
     age_s: float
     tool_calls: tuple[ToolCallId, ...] = ()
+    tools: tuple[ToolName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
