@@ -32,6 +32,7 @@ from luftpause.core.model.ids import (
     ReplicaId,
     RunId,
     ToolCallId,
+    ToolName,
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, Load, ReplicaKind, ReplicaSpec
@@ -60,6 +61,7 @@ from luftpause.services.scheduler.settings import SchedulerSettings
 MODEL = ModelName("m")
 PEER = PeerId("peer")
 CALLERS = 40
+TOOLS = tuple(ToolName(f"server__tool-{number}") for number in range(40))
 SEED = 1
 TURNS_A_RUN = 8
 IN_FLIGHT_LIGHT = 8
@@ -135,6 +137,7 @@ class Loop:
             caller=caller,
             principal=ANONYMOUS_PRINCIPAL,
             age_s=self.dice.uniform(0, 600),
+            tools=(self.dice.choice(TOOLS),),
         )
 
     def tell(self, event: Event) -> tuple[Action, ...]:
@@ -181,7 +184,7 @@ class Loop:
         turn = self.flying.pop()
         calls = (ToolCallId(f"call-{turn}"),) if self.dice.random() < 0.7 else ()
         self.resting.append(self.run_of.pop(turn))
-        self.tell(TurnFinished(turn=turn, tool_calls=calls))
+        self.tell(TurnFinished(turn=turn, tool_calls=calls, tools=(self.dice.choice(TOOLS),) if calls else ()))
 
     def step(self) -> None:
         """Let one thing happen."""
@@ -244,7 +247,8 @@ def light_turns(turns: int, turns_a_run: int) -> Iterator[tuple[TurnOffer, tuple
         calls = (ToolCallId(f"call-{number}"),) if goes_on else ()
         echoes[slot] = (*echoes[slot], *calls) if goes_on else ()
         usage = Usage(prompt_tokens=100, completion_tokens=10)
-        ended = TurnFinished(turn=turn, finish="stop", usage=usage, tool_calls=calls)
+        tools = (TOOLS[number % len(TOOLS)],) if goes_on else ()
+        ended = TurnFinished(turn=turn, finish="stop", usage=usage, tool_calls=calls, tools=tools)
         yield offer, (TurnStarted(turn=turn), FirstTokenSeen(turn=turn), ended)
 
 

@@ -30,6 +30,17 @@ STATUS = {
     ],
     "held": [{"class": "batch", "caller": "c[red]1", "count": 4, "oldest_s": 1.26, "reason": "no room"}],
     "runs": [{"phase": "paused", "class": "interactive", "count": 7}],
+    "tools": [
+        {
+            "server": "wiki\x1b[2J",
+            "tool": "[red]look",
+            "returned": 9,
+            "running": 2,
+            "p50_s": 1.26,
+            "p90_s": 61,
+            "expected_return_s": 0.5,
+        }
+    ],
     "future": {"ignored": True},
 }
 
@@ -81,7 +92,7 @@ def rows(output: str) -> list[list[str]]:
     ]
 
 
-def test_replicas_held_turns_and_runs_are_tables() -> None:
+def test_replicas_held_turns_runs_and_tools_are_tables() -> None:
     with answering(json.dumps(STATUS).encode()) as (url, answers):
         answer = ask("--url", url)
     assert answer.exit_code == 0, answer.output
@@ -92,6 +103,7 @@ def test_replicas_held_turns_and_runs_are_tables() -> None:
         [r"evil\u001b[2J[bold]x", "m", "full", "1/1"],
         ["batch", "c[red]1", "4", "1.3 s", "no room"],
         ["paused", "interactive", "7"],
+        [r"wiki\u001b[2J", "[red]look", "2", "9", "1.3 s", "61.0 s", "0.5 s"],
     ]
 
 

@@ -17,6 +17,7 @@ from luftpause.core.model.ids import (
     ReplicaId,
     RunId,
     ToolCallId,
+    ToolName,
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, Load, ReplicaKind, ReplicaSpec
@@ -56,6 +57,7 @@ REPLICAS = tuple(ReplicaId(name) for name in ("a", "b", "c", "d", "s"))
 PEERS = tuple(PeerId(name) for name in ("p", "q"))
 MODELS = tuple(ModelName(name) for name in ("m", "n"))
 PRINCIPALS = tuple(PrincipalId(name) for name in ("alice", "bob"))
+TOOLS = ((), (ToolName("look"),), (ToolName("wiki__search"), ToolName("look")), (ToolName("mcp__wiki__search"),))
 CALLERS = tuple(CallerId(name) for name in ("x", "y", "z"))
 
 Tamper = Callable[[Event, tuple[Action, ...]], tuple[Action, ...]]
@@ -150,8 +152,8 @@ class Chaos:
             ends: list[Event] = [
                 TurnStarted(turn=turn),
                 FirstTokenSeen(turn=turn),
-                TurnFinished(turn=turn, tool_calls=(CALL,)),
-                TurnFinished(turn=turn, tool_calls=(CALL,)),
+                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
+                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
                 TurnFinished(turn=turn),
                 TurnFailed(turn=turn, cause="broke", retry_after_s=dice.choice((None, None, 1.0, 20.0, 1e6, -1.0))),
             ]
@@ -272,6 +274,7 @@ class Chaos:
             caller=dice.choice(CALLERS),
             principal=dice.choice(PRINCIPALS),
             age_s=float(dice.choice((0, 10, 400, -5))),
+            tools=dice.choice(TOOLS),
         )
 
     def forget_everything(self) -> None:
@@ -334,4 +337,5 @@ class Chaos:
         self.now += int(LIMITS.run_idle_expiry_s) + 10
         self.tell(WokeUp())
         assert not self.state.runs, "a run that nobody uses is never forgotten"
+        assert not self.state.tools.out, "nobody is left who could be out on a tool"
         self.prove()

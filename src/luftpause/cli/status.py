@@ -6,7 +6,7 @@ Every name in the answer comes from clients and engines, so none of it is printe
 import http.client
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -57,15 +57,28 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
+class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
+    """How long runs stay out on a tool, in seconds."""
+
+    server: str = ""
+    tool: str
+    returned: int = 0
+    running: int = 0
+    p50_s: float
+    p90_s: float
+    expected_return_s: float
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """What this command needs of the scheduler's `GET /status`; further fields are none of its business."""
 
     replicas: list[ReplicaRow]
     held: list[HeldRow] = []
     runs: list[RunRow] = []
+    tools: list[ToolRow] = []
 
 
-@click.command(short_help="Show replicas, held turns and runs.")
+@click.command(short_help="Show replicas, held turns, runs and tools.")
 @click.option("--url", metavar="URL", help="The scheduler's status address; from the configuration if absent.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scheduler's own JSON, one line each time.")
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C.")
@@ -79,7 +92,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 )
 @config_option
 def command(url: str | None, as_json: bool, watch: bool, interval: float, config: Path | None) -> None:
-    """Show replicas, held turns and runs, as the scheduler sees them."""
+    """Show replicas, held turns, runs and tools, as the scheduler sees them."""
     address = url or _configured_url(config)
     try:
         if as_json:
@@ -156,7 +169,18 @@ def tables(status: Status) -> Group:
     runs = _table("phase", "class", "runs", title="Runs")
     for run in status.runs:
         _add(runs, run.phase, run.service_class, str(run.count))
-    return Group(replicas, held if status.held else Text("no held turns"), runs if status.runs else Text("no runs"))
+    parts = [replicas, held if status.held else Text("no held turns"), runs if status.runs else Text("no runs")]
+    if status.tools:
+        parts.append(_tools(status.tools))
+    return Group(*parts)
+
+
+def _tools(rows: Sequence[ToolRow]) -> Table:
+    tools = _table("server", "tool", "out now", "came back", "p50", "p90", "expected back", title="Tools")
+    for row in rows:
+        times = (f"{seconds:.1f} s" for seconds in (row.p50_s, row.p90_s, row.expected_return_s))
+        _add(tools, row.server, row.tool, str(row.running), str(row.returned), *times)
+    return tools
 
 
 def _configured_url(config: Path | None) -> str:

@@ -5,8 +5,9 @@ import pytest
 from contracts.offers import MODEL, PEER, PRINCIPAL, offer, spec
 from luftpause.adapters.link import ledger as ledger_module
 from luftpause.adapters.link.ledger import MARKS_KEPT, MARKS_MAX, Ledger
-from luftpause.core.model.ids import Instant, ReplicaId, RunId, ToolCallId, TurnId
+from luftpause.core.model.ids import Instant, ReplicaId, RunId, ToolCallId, ToolName, TurnId
 from luftpause.core.model.replicas import Placement
+from luftpause.core.model.tool_names import TOOLS_MAX
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
     KnownRun,
@@ -126,6 +127,26 @@ def test_a_run_is_told_of_with_the_newest_tool_calls_that_its_next_turn_may_echo
     assert calls(5, *many) == many
     assert calls(6, "z") == [*many[-MARKS_KEPT + 1 :], "z"]
     assert len(calls(7, *(f"n{number}" for number in range(MARKS_MAX + 1)))) == MARKS_MAX
+
+
+def test_a_paused_run_is_told_of_with_the_tools_that_it_is_out_on() -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    tools = tuple(ToolName(f"t{number}") for number in range(TOOLS_MAX + 1))
+
+    def told(now: float) -> tuple[tuple[str, ...], float]:
+        (run,) = ledger.resync(at(now)).runs
+        return run.tools, run.age_s
+
+    placed(ledger, 1, "r")
+    ledger.reported(TurnFinished(turn=name(1), tool_calls=(ToolCallId("c"),), tools=tools), at(10))
+    assert told(70) == (tools[:TOOLS_MAX], 60)
+    ledger.offered(offer(2), at(80))
+    ledger.accepted(name(2), RunId("r"))
+    assert told(90) == (tools[:TOOLS_MAX], 80)
+    ledger.placed(name(2), PLACE, at(90))
+    assert told(95) == ((), 0)
+    ledger.reported(TurnFailed(turn=name(2), cause="x"), at(100))
+    assert told(100) == ((), 0)
 
 
 def test_reports_that_end_nothing_and_reports_about_strangers_change_nothing() -> None:

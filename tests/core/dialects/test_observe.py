@@ -15,7 +15,8 @@ from luftpause.core.dialects.observe import (
     observe_body,
 )
 from luftpause.core.dialects.sse import EVENT_BYTES_MAX
-from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.ids import ToolCallId, ToolName
+from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}}
@@ -58,6 +59,7 @@ EXPECTED = Observed(
     finish="tool_calls",
     usage=Usage(prompt_tokens=7, completion_tokens=3, cached_tokens=5),
     tool_calls=(ToolCallId("call_1"), ToolCallId("call_2"), ToolCallId("call_3")),
+    tools=(ToolName("look"),),
 )
 
 
@@ -185,6 +187,51 @@ def test_tool_call_ids_are_bounded() -> None:
     calls = [call(f"call_{at}", at) for at in range(TOOL_CALLS_MAX + 10)]
 
     assert len(observed(stream(chunk(choices=[choice(tool_calls=calls)]))).tool_calls) == TOOL_CALLS_MAX
+
+
+def piece(name: object, at: object = 0, call_id: str | None = None, arguments: str = "") -> dict[str, object]:
+    return {"index": at, "id": call_id, "function": {"name": name, "arguments": arguments}}
+
+
+def names(*pieces: dict[str, object], index: int = 0) -> list[str]:
+    return list(observed(stream(*(chunk(choices=[choice(index=index, tool_calls=[each])]) for each in pieces))).tools)
+
+
+def test_tools_are_named_in_order_and_once() -> None:
+    assert names(piece("b", 0, "c0"), piece("a", 1, "c1"), piece("b", 2, "c2")) == ["b", "a"]
+
+
+def test_a_name_may_come_in_pieces_and_may_be_said_again() -> None:
+    assert names(piece("mcp__wi", 0, "c0"), piece("ki__", 0), piece("search", 0)) == ["mcp__wiki__search"]
+    assert names(piece("look", 0, "c0"), piece("look", 0, "c0"), piece("look", 0)) == ["look"]
+    assert names(piece("wa", 0, "c0"), piece("ta", 1, "c1"), piece("it", 0), piece("lk", 1)) == ["wait", "talk"]
+
+
+def test_calls_that_share_an_index_are_told_apart_by_their_ids() -> None:
+    assert names(piece("a", 0, "c0"), piece("b", 0, "c1")) == ["a", "b"]
+    assert names(piece("a", None, "c0"), piece("b", "first", "c1")) == ["a", "b"]
+
+
+def test_names_of_two_choices_are_not_put_together() -> None:
+    both = [choice(index=0, tool_calls=[piece("a")]), choice(index=1, tool_calls=[piece("b")])]
+    assert observed(stream(chunk(choices=both))).tools == ("a", "b")
+
+
+@pytest.mark.parametrize("name", [None, ""])
+def test_a_call_without_a_name_is_a_call(name: object) -> None:
+    seen = observed(stream(chunk(choices=[choice(tool_calls=[piece(name, 0, "c0")])])))
+    assert (seen.tool_calls, seen.tools) == (("c0",), ())
+
+
+def test_a_name_in_arguments_is_none() -> None:
+    assert names(piece("a", 0, "c0"), piece(None, 0, None, '{"name": "evil", "tool_calls":[{"name":"b"}]}')) == ["a"]
+
+
+def test_names_are_bounded() -> None:
+    many = [piece(f"tool-{at}", at, f"c{at}") for at in range(TOOL_CALLS_MAX + 10)]
+    assert names(*many) == [f"tool-{at}" for at in range(TOOLS_MAX)]
+    assert names(piece("x" * 100, 0, "c"), piece("y" * 100, 0)) == ["x" * 100 + "y" * (TOOL_CHARS_MAX - 100)]
+    assert names(piece("x" * 1000, 0, "c")) == ["x" * TOOL_CHARS_MAX]
 
 
 def test_a_whole_answer_tells_the_same() -> None:

@@ -12,6 +12,7 @@ from luftpause.core.model.ids import (
     ReplicaId,
     RunId,
     ToolCallId,
+    ToolName,
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
@@ -83,10 +84,13 @@ def arrived(
     )
 
 
-def finished(turn: str, *, tools: int = 0) -> TurnFinished:
-    """End a turn that was answered, with so many tool calls."""
-    calls = tuple(ToolCallId(f"{turn}-call-{number}") for number in range(tools))
-    return TurnFinished(turn=TurnId(turn), finish="tool_calls" if tools else "stop", tool_calls=calls)
+def finished(turn: str, *, tools: int | Sequence[str] = 0) -> TurnFinished:
+    """End a turn that was answered, with calls of these tools, or with so many of tools without a name."""
+    names = () if isinstance(tools, int) else tuple(map(ToolName, tools))
+    count = tools if isinstance(tools, int) else len(tools)
+    calls = tuple(ToolCallId(f"{turn}-call-{number}") for number in range(count))
+    finish = "tool_calls" if count else "stop"
+    return TurnFinished(turn=TurnId(turn), finish=finish, tool_calls=calls, tools=names)
 
 
 def failed(turn: str, *, retry_after_s: float | None = None) -> TurnFailed:
@@ -123,7 +127,13 @@ def open_turn(turn: str, run: str, replica: str, *, batch: bool = False) -> Open
 
 
 def known_run(
-    run: str, replica: str, *, phase: RunPhase = RunPhase.PAUSED, batch: bool = False, age_s: float = 0.0
+    run: str,
+    replica: str,
+    *,
+    phase: RunPhase = RunPhase.PAUSED,
+    batch: bool = False,
+    age_s: float = 0.0,
+    tools: Sequence[str] = (),
 ) -> KnownRun:
     """Tell of a run at rest after a reconnect."""
     return KnownRun(
@@ -134,6 +144,7 @@ def known_run(
         caller=CallerId("anonymous"),
         principal=PrincipalId("anonymous"),
         age_s=age_s,
+        tools=tuple(map(ToolName, tools)),
     )
 
 

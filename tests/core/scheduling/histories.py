@@ -44,7 +44,7 @@ def _event(dice: random.Random) -> Event:
             turn, run, batch=dice.random() < 0.6, caller=dice.choice("xyz"), model=dice.choice("mn"), peer=peer
         )
     if roll < 0.6:
-        return finished(turn, tools=dice.randrange(2))
+        return finished(turn, tools=dice.choice([(), (), ("look",), ("wiki__search", "look"), ("mcp__wiki__search",)]))
     if roll < 0.8:
         return probed(replica, dice.randrange(4), dice.randrange(3), healthy=dice.random() < 0.9)
     rare: list[Event] = [
@@ -53,7 +53,9 @@ def _event(dice: random.Random) -> Event:
         TurnsRenewed(turns=tuple(TurnId(f"t{number}") for number in range(60))),
         RunEnded(run=RunId(run)),
         PeerLost(peer=PeerId(peer)),
-        PeerResynced(peer=PeerId(peer), turns=(open_turn(turn, run, replica),), runs=(known_run(run, replica),)),
+        PeerResynced(
+            peer=PeerId(peer), turns=(open_turn(turn, run, replica),), runs=(known_run(run, replica, tools=("look",)),)
+        ),
         ReplicaRemoved(replica=ReplicaId(replica)),
         ReplicaAdded(spec=spec(replica, "m", "n")),
         WokeUp(),

@@ -84,11 +84,21 @@ def shown(world: World) -> list[str]:
             for each in seen.held
         ),
         *(f"{each.count} {each.service_class.value} {each.phase.value}" for each in seen.runs),
+        *(
+            f"{each.server or 'a plain'} {each.tool}: {each.running} out, {each.returned} came back, half within "
+            f"{each.p50_s:.1f} s, 90 % within {each.p90_s:.1f} s, expected in {each.expected_return_s:.1f} s"
+            for each in seen.tools
+        ),
     ]
 
 
 def arrive(turn: str, *marks: str, run: str = "", caller: str = "anonymous", model: str = "m", age: str = "0") -> Event:
     return arrived(turn, run, batch="batch" in marks, caller=caller, model=model, age_s=float(age))
+
+
+def finish(turn: str, tools: str = "0") -> Event:
+    """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these."""
+    return finished(turn, tools=int(tools) if tools.isdigit() else tools.split(","))
 
 
 def probe(name: str, *cause: str, running: str = "", waiting: str = "") -> Event:
@@ -108,12 +118,14 @@ def ranks(name: str, *loads: str) -> Event:
 
 
 def resync(peer: str, *told: str) -> Event:
-    """`resync p t1/r1/a r2/a/paused/60`: turns in flight as turn/run/replica, runs as run/replica/phase/age."""
+    """`resync p t1/r1/a r2/a/paused/60 r3/a/paused/9/look`: turns in flight as turn/run/replica, runs as
+    run/replica/phase/age/tools.
+    """
     parts = [word.split("/") for word in told]
     turns = tuple(open_turn(*part, batch=False) for part in parts if len(part) == 3)
     runs = tuple(
-        known_run(run, replica, phase=RunPhase(phase), age_s=float(age))
-        for run, replica, phase, age in (part for part in parts if len(part) == 4)
+        known_run(run, replica, phase=RunPhase(phase), age_s=float(age), tools=tools)
+        for run, replica, phase, age, *tools in (part for part in parts if len(part) > 3)
     )
     return PeerResynced(peer=PeerId(peer), turns=turns, runs=runs)
 
@@ -125,7 +137,7 @@ COMMANDS: dict[str, Told] = {
     "ranks": ranks,
     "arrive": arrive,
     "token": lambda turn: FirstTokenSeen(turn=TurnId(turn)),
-    "finish": lambda turn, tools="0": finished(turn, tools=int(tools)),
+    "finish": finish,
     "fail": lambda turn, retry_after="0": failed(turn, retry_after_s=float(retry_after)),
     "abandon": lambda turn: TurnAbandoned(turn=TurnId(turn)),
     "renew": lambda *turns: TurnsRenewed(turns=tuple(TurnId(turn) for turn in turns)),

@@ -78,11 +78,11 @@ class SchedulerLife(RuleBasedStateMachine):
             offer = known
         self.book.arrived(offer, self.now, self.world.tell(offer))
 
-    @rule(turn=turns, tools=st.integers(0, 2))
-    def finish(self, turn: int, tools: int) -> None:
+    @rule(turn=turns, tools=st.lists(st.sampled_from(["look", "wiki__search", "mcp__wiki__search", "ask"]), max_size=2))
+    def finish(self, turn: int, tools: list[str]) -> None:
         actions = self.world.tell(finished(f"t{turn}", tools=tools))
         self.book.answered(f"t{turn}")
-        self.book.ended(f"t{turn}", self.now, tools=tools > 0, answered=True)
+        self.book.ended(f"t{turn}", self.now, tools=bool(tools), answered=True)
         self.only_placements(actions)
 
     @rule(turn=turns, leave_alone_s=st.sampled_from([None, 1, 250]))

@@ -1,7 +1,9 @@
 """What people see of the state."""
 
+import pytest
+
 from core.scheduling.builders import BATCH, INTERACTIVE, World, arrived, crowded, finished, probed, spec
-from luftpause.core.model.ids import CallerId, ModelName, ReplicaId
+from luftpause.core.model.ids import CallerId, ModelName, ReplicaId, ToolName
 from luftpause.core.model.replicas import EngineKind, Load
 from luftpause.core.scheduling.events import ReplicaProbed, ReplicaRemoved, RunPhase
 from luftpause.core.scheduling.reasons import (
@@ -14,7 +16,8 @@ from luftpause.core.scheduling.reasons import (
     explain,
 )
 from luftpause.core.scheduling.state import Window
-from luftpause.core.scheduling.view import HeldView, ReplicaPhase, RunsView, held_by_class, view
+from luftpause.core.scheduling.tool_returns import return_law
+from luftpause.core.scheduling.view import TOOLS_SHOWN, HeldView, ReplicaPhase, RunsView, held_by_class, view
 
 A = ReplicaId("a")
 
@@ -122,6 +125,48 @@ def test_runs_are_counted_by_phase_and_class() -> None:
         RunsView(phase=RunPhase.PAUSED, service_class=INTERACTIVE, count=1),
         RunsView(phase=RunPhase.IDLE, service_class=BATCH, count=1),
     )
+
+
+def test_a_tool_is_told_with_who_is_out_and_when_they_are_expected() -> None:
+    world = World(spec("a"))
+    for number in range(20):
+        world.tell_all([arrived(f"t{number}", f"r{number}"), finished(f"t{number}", tools=("wiki__search",))])
+    (tool,) = view(world.state, world.now).tools
+    assert (tool.server, tool.tool, tool.returned, tool.running) == ("wiki", "search", 0, 20)
+    assert tool.p50_s == pytest.approx(2.0, abs=0.1)
+    world.later(30)
+    for number in range(19):
+        world.tell(arrived(f"u{number}", f"r{number}"))
+    (tool,) = view(world.state, world.now).tools
+    assert (tool.returned, tool.running) == (19, 1)
+    assert 22 < tool.p50_s < tool.p90_s < 46
+    history = world.state.tools.histories[ToolName("wiki__search")]
+    assert tool.expected_return_s == return_law(history, [(30.0, 1)]).expected_return(30.0)
+    world.tell(arrived("u19", "r19"))
+    (tool,) = view(world.state, world.now).tools
+    assert tool.expected_return_s == return_law(world.state.tools.histories[ToolName("wiki__search")]).expected_return(
+        0.0
+    )
+
+
+def test_the_busiest_tools_are_shown_first_and_no_more_than_are_read() -> None:
+    world = World(spec("a"))
+
+    def go_out(run: str, tool: str) -> None:
+        world.tell_all([arrived(f"t-{run}", run), finished(f"t-{run}", tools=(tool,))])
+
+    for number in range(TOOLS_SHOWN + 5):
+        go_out(f"r{number}", f"once{number:02}")
+        world.tell(arrived(f"back{number}", f"r{number}"))
+    for number in range(3):
+        go_out(f"s{number}", "often")
+        world.tell(arrived(f"back-s{number}", f"s{number}"))
+    go_out("p", "out")
+    go_out("q1", "crowded")
+    go_out("q2", "crowded")
+    rows = [(tool.tool, tool.running, tool.returned) for tool in view(world.state, world.now).tools]
+    assert rows[:4] == [("crowded", 2, 0), ("out", 1, 0), ("often", 0, 3), ("once00", 0, 1)]
+    assert len(rows) == TOOLS_SHOWN
 
 
 def test_held_turns_are_counted_by_class_zero_included() -> None:

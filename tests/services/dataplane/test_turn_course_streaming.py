@@ -9,7 +9,7 @@ import pytest
 
 from adapters.engine_http.scripted_engine import Received, ScriptedEngine, Visit, answer, chunked, run_bounded
 from adapters.raw_client import connected
-from luftpause.core.model.ids import ToolCallId, TurnId
+from luftpause.core.model.ids import ToolCallId, ToolName, TurnId
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnFinished, TurnReport, TurnStarted
 from services.dataplane.door import BODY, chat_bytes, open_door
@@ -41,6 +41,7 @@ def finished(turn: TurnId) -> TurnFinished:
         finish="tool_calls",
         usage=Usage(prompt_tokens=9, completion_tokens=64, cached_tokens=4),
         tool_calls=(ToolCallId("call_9"),),
+        tools=(ToolName("f"),),
     )
 
 
@@ -95,7 +96,12 @@ def test_a_large_body_and_a_stream_of_64_chunks_pass_byte_identical() -> None:
         answer(
             json.dumps(
                 {
-                    "choices": [{"message": {"tool_calls": [{"id": "call_9"}]}, "finish_reason": "tool_calls"}],
+                    "choices": [
+                        {
+                            "message": {"tool_calls": [{"id": "call_9", "function": {"name": "f"}}]},
+                            "finish_reason": "tool_calls",
+                        }
+                    ],
                     "usage": USAGE,
                 }
             ).encode()

@@ -12,14 +12,16 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from luftpause import __version__
-from luftpause.core.model.ids import ReplicaId, ToolCallId, TurnId
+from luftpause.core.model.ids import ReplicaId, ToolCallId, ToolName, TurnId
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
 from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed, TurnFinished
+from luftpause.core.scheduling.view import TOOLS_SHOWN
 from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.service import SchedulerService
 from services.scheduler.asking import Answer, ask
 from services.scheduler.running import crowd, offer, run, spec, started
 
+HOSTILE = ToolName('mcp__<b>"\n__\x1b[2J</script>')
 SCHEMA = Path(__file__).parents[3] / "docs" / "status.schema.json"
 
 
@@ -28,7 +30,7 @@ def busy() -> SchedulerService:
     service = started(spec("a", "m", "n"), spec("c", "labels", kind=ReplicaKind.SINGLE_PASS))
     service.add_replica(spec("starting", "other"))
     service.admit(offer("t1", run="r1"))
-    service.report(TurnFinished(turn=TurnId("t1"), tool_calls=(ToolCallId("c1"),)))
+    service.report(TurnFinished(turn=TurnId("t1"), tool_calls=(ToolCallId("c1"),), tools=(HOSTILE,)))
     service.admit(offer("t2", run="r2"))
     service.admit(offer("t3", run="r3"))
     service.report(TurnFinished(turn=TurnId("t3")))
@@ -88,6 +90,10 @@ def test_the_status_tells_replicas_held_turns_and_runs() -> None:
         "reason": "waiting for room: a runs 1 of 1",
     }
     assert {(row["phase"], row["count"]) for row in body["runs"]} == {("generating", 1), ("paused", 1), ("idle", 2)}
+    (tool,) = body["tools"]
+    assert tool.pop("p50_s") == pytest.approx(2.0, abs=0.1)
+    assert 0 < tool.pop("p90_s") < tool.pop("expected_return_s") < 30
+    assert tool == {"server": '<b>"\n', "tool": "\x1b[2J</script>", "returned": 0, "running": 1}
 
 
 def test_a_status_is_what_its_schema_says_busy_or_empty() -> None:
@@ -127,6 +133,27 @@ def test_metrics_are_prometheus_text() -> None:
     answer = asked("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert b'luftpause_in_flight_turns{replica="a"} 1.0' in answer.body
+
+
+def test_tools_in_metrics_are_the_busiest_and_their_names_do_no_harm() -> None:
+    def many() -> SchedulerService:
+        service = busy()
+        service.probed(ReplicaProbed(replica=ReplicaId("a"), healthy=True))
+        for number in range(TOOLS_SHOWN + 3):
+            service.admit(offer(f"n{number}", run=f"n{number}"))
+            tool = ToolName(f"t{number:02}" if number else "other")
+            service.report(TurnFinished(turn=TurnId(f"n{number}"), tool_calls=(ToolCallId("c"),), tools=(tool,)))
+        return service
+
+    lines = asked("/metrics", make=many).body.decode().splitlines()
+    out = [line for line in lines if line.startswith("luftpause_tool_paused_runs{")]
+    pauses = [line for line in lines if line.startswith("luftpause_tool_pause_seconds{")]
+    assert len(out) == TOOLS_SHOWN
+    assert 'luftpause_tool_paused_runs{server="",tool="t01"} 1.0' in out
+    assert 'luftpause_tool_paused_runs{server="",tool="other"} 5.0' in out
+    assert len(pauses) == 2 * (TOOLS_SHOWN - 1)
+    hostile = [line for line in asked("/metrics").body.decode().splitlines() if "script" in line]
+    assert hostile[0] == 'luftpause_tool_paused_runs{server="<b>\\"\\n",tool="\x1b[2J</script>"} 1.0'
 
 
 def test_health_needs_nothing() -> None:

@@ -383,7 +383,7 @@ def test_every_kind_of_order_is_counted() -> None:
 
 
 def test_decisions_are_counted_by_how_long_they_took() -> None:
-    metrics = SchedulerMetrics(lambda: empty_state(Limits()))
+    metrics = SchedulerMetrics(lambda: empty_state(Limits()), lambda: Instant(0.0))
     for seconds in (0.000009, 0.00001, 0.00002, 0.004, 7.0):
         metrics.decided(seconds, ())
     lines = metrics.render().decode().splitlines()

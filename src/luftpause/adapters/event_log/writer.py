@@ -29,7 +29,7 @@ CLOSE_S: Final = 5.0
 """How long closing waits until all is written."""
 
 DIGEST_CREDIT: Final = 64
-"""Runs and turns that each event pays for: a small state is digested after every event, a large one now and then."""
+"""Runs, turns and tools that each event pays for: a small state is digested each time, a large one now and then."""
 
 _log = logging.getLogger("luftpause.event_log")
 
@@ -162,6 +162,7 @@ class EventLog:
 
     def _digest(self, state: State) -> str:
         size = 1 + len(state.runs) + len(state.turns) + len(state.held) + len(state.replicas)
+        size += len(state.tools.histories)
         self._credit += DIGEST_CREDIT
         if self._credit < size:
             return ""

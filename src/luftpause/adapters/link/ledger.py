@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from luftpause.core.model.ids import Instant, Mark, PeerId, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import Instant, Mark, PeerId, ReplicaId, RunId, ToolName, TurnId
 from luftpause.core.model.marks import call_marks, named_marks
 from luftpause.core.model.replicas import Placement, ReplicaSpec
+from luftpause.core.model.tool_names import TOOLS_MAX
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
@@ -54,6 +55,7 @@ class _Run:
     in_flight: int
     ended: Instant
     marks: tuple[Mark, ...] = ()
+    tools: tuple[ToolName, ...] = ()
 
 
 class Ledger:
@@ -103,9 +105,9 @@ class Ledger:
     def reported(self, report: TurnReport, now: Instant) -> None:
         """Take note of a report, made at `now`. Reports about turns without a place change nothing."""
         match report:
-            case TurnFinished(turn=turn, tool_calls=calls, marks=said):
+            case TurnFinished(turn=turn, tool_calls=calls, marks=said, tools=tools):
                 marks = (*said, *call_marks(calls))
-                self._ended(turn, RunPhase.PAUSED if calls else RunPhase.IDLE, now, marks=marks)
+                self._ended(turn, RunPhase.PAUSED if calls else RunPhase.IDLE, now, marks=marks, tools=tools)
             case TurnFailed(turn=turn) | TurnAbandoned(turn=turn):
                 self._ended(turn, RunPhase.IDLE, now)
             case TurnStarted() | FirstTokenSeen() | TurnsRenewed():
@@ -173,12 +175,21 @@ class Ledger:
                 principal=run.last.principal,
                 age_s=max(0.0, now - run.ended) if run.phase is not RunPhase.GENERATING else 0.0,
                 marks=(*named_marks(run.last.keys), *run.marks),
+                tools=run.tools if run.phase is RunPhase.PAUSED else (),
             )
             for name, run in self._runs.items()
         )
         return PeerResynced(peer=self._peer, turns=turns, runs=runs)
 
-    def _ended(self, turn: TurnId, phase: RunPhase, now: Instant, *, marks: tuple[Mark, ...] = ()) -> None:
+    def _ended(
+        self,
+        turn: TurnId,
+        phase: RunPhase,
+        now: Instant,
+        *,
+        marks: tuple[Mark, ...] = (),
+        tools: tuple[ToolName, ...] = (),
+    ) -> None:
         known = self._turns.get(turn)
         if known is None or known.run is None or known.placement is None:
             return
@@ -189,6 +200,7 @@ class Ledger:
         run.in_flight = max(0, run.in_flight - 1)
         run.ended = now
         run.marks = (*run.marks, *marks[:MARKS_MAX])[-max(MARKS_KEPT, min(len(marks), MARKS_MAX)) :]
+        run.tools = tools[:TOOLS_MAX]
         if run.in_flight == 0:
             run.phase = phase
         self._runs.move_to_end(known.run)

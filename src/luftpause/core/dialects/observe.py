@@ -7,13 +7,14 @@ reported: judging the engine's answer is the client's affair.
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.sse import EventCutter, documents_with
-from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.ids import ToolCallId, ToolName
+from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
 
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -32,12 +33,14 @@ class Observed(Struct, frozen=True, kw_only=True):
         finish: the first finish reason given, "" without one.
         usage: the last usage given.
         tool_calls: ids of all choices in order of appearance, without repeats.
+        tools: names of the tools called, in order of appearance, without repeats: at most TOOLS_MAX.
         error: the engine's error object as it stands in the answer, "" without one.
     """
 
     finish: str = ""
     usage: Usage | None = None
     tool_calls: tuple[ToolCallId, ...] = ()
+    tools: tuple[ToolName, ...] = ()
     error: str = ""
 
 
@@ -140,8 +143,14 @@ class _Usage(Struct):
     prompt_tokens_details: _Details | None = None
 
 
+class _Function(Struct):
+    name: str | None = None
+
+
 class _ToolCall(Struct):
     id: str | None = None
+    index: object = None
+    function: _Function | None = None
 
 
 class _Message(Struct):
@@ -152,6 +161,7 @@ class _Choice(Struct):
     finish_reason: str | None = None
     delta: _Message | None = None
     message: _Message | None = None
+    index: object = None
 
 
 _NULL: Final = Raw(b"null")
@@ -179,27 +189,35 @@ _MARKERS: Final = (
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
 
+_CallPlace: TypeAlias = tuple[int, int, str]
+"""Index of the choice, index of the call in it, id of the call where that is known."""
+
+
 class _Findings:
     """What the documents of one answer said, put together."""
 
-    __slots__ = ("_error", "_finish", "_tool_calls", "_usage")
+    __slots__ = ("_error", "_finish", "_names", "_tool_calls", "_usage")
 
     def __init__(self) -> None:
         self._finish = ""
         self._usage: Usage | None = None
         self._tool_calls: dict[ToolCallId, None] = {}
+        self._names: dict[_CallPlace, str] = {}
         self._error = ""
 
     def copy(self) -> "_Findings":
         """Return findings that go on from these."""
         other = _Findings()
         other._finish, other._usage, other._error = self._finish, self._usage, self._error
-        other._tool_calls = self._tool_calls.copy()
+        other._tool_calls, other._names = self._tool_calls.copy(), self._names.copy()
         return other
 
     def observed(self) -> Observed:
         """Return the findings of the moment."""
-        return Observed(finish=self._finish, usage=self._usage, tool_calls=tuple(self._tool_calls), error=self._error)
+        tools = tuple(dict.fromkeys(map(ToolName, self._names.values())))[:TOOLS_MAX]
+        return Observed(
+            finish=self._finish, usage=self._usage, tool_calls=tuple(self._tool_calls), tools=tools, error=self._error
+        )
 
     def take(self, document: bytes) -> None:
         """Add what a document says, if it can be read."""
@@ -210,19 +228,35 @@ class _Findings:
         for choice in answer.choices or ():
             if choice.finish_reason and not self._finish:
                 self._finish = choice.finish_reason
-            self._add_ids(choice.delta)
-            self._add_ids(choice.message)
+            self._add_calls(choice, choice.delta)
+            self._add_calls(choice, choice.message)
         if answer.usage is not _NULL:
             self._usage = _usage(answer.usage) or self._usage
         if answer.error is not _NULL:
             self._error = self._error or _error(answer.error)
 
-    def _add_ids(self, message: _Message | None) -> None:
+    def _add_calls(self, choice: _Choice, message: _Message | None) -> None:
         if message is None or not message.tool_calls:
             return
-        for call in message.tool_calls:
+        for position, call in enumerate(message.tool_calls):
             if call.id and len(self._tool_calls) < TOOL_CALLS_MAX:
                 self._tool_calls[ToolCallId(call.id)] = None
+            if call.function is not None and call.function.name:
+                index = call.index if isinstance(call.index, int) else position
+                place = choice.index if isinstance(choice.index, int) else 0, index, call.id or ""
+                self._add_name(place, call.function.name[:TOOL_CHARS_MAX])
+
+    def _add_name(self, place: _CallPlace, said: str) -> None:
+        """Take the name of a call, or a piece of it.
+
+        Most engines send it whole with the first piece of its call. Some cut it, some say it again with each piece. A
+        call is known by its id, a piece without one by its place in the answer.
+        """
+        if not place[2]:
+            place = next((known for known in reversed(self._names) if known[:2] == place[:2]), place)
+        name = self._names.get(place, "")
+        if name != said and (name or len(self._names) < TOOL_CALLS_MAX):
+            self._names[place] = (name + said)[:TOOL_CHARS_MAX]
 
 
 def _usage(raw: Raw) -> Usage | None:

@@ -24,6 +24,9 @@ PrincipalId = NewType("PrincipalId", str)
 ReplicaId = NewType("ReplicaId", str)
 RunId = NewType("RunId", str)
 ToolCallId = NewType("ToolCallId", str)
+ToolName = NewType("ToolName", str)
+"""What a model calls a tool by: `core/model/tool_names.py` finds its server in it."""
+
 TurnId = NewType("TurnId", str)
 """`<peer>.<counter>`: admitting the same id again returns the same placement."""
 

@@ -54,6 +54,7 @@ class Draft:
         "runs",
         "serving",
         "standings",
+        "tools",
         "turns",
     )
 
@@ -73,6 +74,7 @@ class Draft:
         self.run_deadlines = state.run_deadlines
         self.replica_deadlines = state.replica_deadlines
         self.next_seq = state.next_seq
+        self.tools = state.tools
         self._actions: list[Action] = []
         self._stirred: dict[ReplicaId, None] = {}
 
@@ -134,6 +136,8 @@ class Draft:
         old = self.runs.get(run.run)
         self.runs = self.runs.set(run.run, run)
         self._recount(old, run)
+        if run.out_on is not None or (old is not None and old.out_on is not None):
+            self._follow_out(old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
         if run.run not in self.run_deadlines.bucket_of and run.at_rest:
             bucket = self.run_deadlines.bucket(run.ended_at + self.limits.run_idle_expiry_s)
@@ -148,8 +152,14 @@ class Draft:
             self.turns = self.turns.set(turn_id, self.turns[turn_id]._replace(in_run=False))
         self.runs = self.runs.delete(run.run)
         self._recount(run, None)
+        self._follow_out(run, None)
         self._keep_room(keeps_room(self.replicas, run), None)
         self.run_deadlines = self.run_deadlines.drop(run.run)
+
+    def teach(self, run: Run, ended_at: Instant, now: Instant, *, is_lost: bool = False) -> None:
+        """Learn from a run's pause, if it is out on a tool: it ended then, or was given up. The run stays as it is."""
+        if run.out_on is not None:
+            self.tools = self.tools.taught(run.out_on, max(0.0, ended_at - run.ended_at), now, is_lost=is_lost)
 
     def arrival_of(self, turn: TurnId) -> TurnArrived | None:
         """Return who asked for what with an open turn, in flight or held; None when it is not open."""
@@ -271,6 +281,7 @@ class Draft:
             run_deadlines=self.run_deadlines,
             replica_deadlines=self.replica_deadlines,
             next_seq=self.next_seq,
+            tools=self.tools,
         )
 
     def _turn_bucket(self, now: Instant) -> Bucket:
@@ -286,6 +297,14 @@ class Draft:
         if before != after:
             self._count_run(before, -1)
             self._count_run(after, 1)
+
+    def _follow_out(self, old: Run | None, new: Run | None) -> None:
+        if old is not None and old.out_on is not None:
+            if new is not None and new.out_on == old.out_on and new.ended_at == old.ended_at:
+                return
+            self.tools = self.tools.back(old.out_on, old.ended_at)
+        if new is not None and new.out_on is not None:
+            self.tools = self.tools.left(new.out_on, new.ended_at)
 
     def _count_run(self, key: tuple[RunPhase, ServiceClass] | None, change: int) -> None:
         if key is not None:

@@ -17,6 +17,7 @@ from luftpause.core.model.ids import (
     ReplicaId,
     RunId,
     ToolCallId,
+    ToolName,
     TurnId,
 )
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
@@ -67,6 +68,7 @@ class TurnFinished:
         finish: the engine's own finish reason, empty when it gave none.
         usage: None when the engine reported none.
         marks: what the answer may be recognised by besides its tool calls; for the shell, no policy reads them.
+        tools: different names of the tools called, in order; at most TOOLS_MAX, none where they could not be read.
     """
 
     turn: TurnId
@@ -74,6 +76,7 @@ class TurnFinished:
     usage: Usage | None = None
     tool_calls: tuple[ToolCallId, ...] = ()
     marks: tuple[Mark, ...] = ()
+    tools: tuple[ToolName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +179,7 @@ class KnownRun:
     Attributes:
         age_s: since its last turn ended, seconds.
         marks: what its next turn may be recognised by; for the shell, no policy reads them.
+        tools: what it is out on while it is paused, as `TurnFinished` told it.
     """
 
     run: RunId
@@ -186,6 +190,7 @@ class KnownRun:
     principal: PrincipalId
     age_s: float
     marks: tuple[Mark, ...] = ()
+    tools: tuple[ToolName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from luftpause.core.scheduling.affinity import candidates, choose, keeps_room, p
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.standings import Party
 from luftpause.core.scheduling.state import Lane, Place, Pool, Replica, Service, State
+from luftpause.core.scheduling.tool_history import HISTORIES_MAX
 from luftpause.core.scheduling.wheel import Wheel
 
 Key = TypeVar("Key", bound=Hashable)
@@ -32,6 +33,7 @@ def check(state: State) -> None:
     _check_replicas(state)
     _check_lanes(state)
     _check_counts(state)
+    _check_tools(state)
     _check_standings(state)
     _check_work_is_conserved(state)
 
@@ -152,6 +154,15 @@ def _check_lanes(state: State) -> None:
 def _check_counts(state: State) -> None:
     phases = ((run.phase, run.service_class) for run in state.runs.values())
     _same_counts("runs by phase and class", state.run_counts, phases)
+
+
+def _check_tools(state: State) -> None:
+    tools = state.tools
+    for name, run in state.runs.items():
+        assert run.out_on is None or (run.paused and run.at_rest), f"{name} is out on {run.out_on}, and not paused"
+    out = [(run.out_on, tools.step(run.ended_at)) for run in state.runs.values() if run.out_on is not None]
+    _same_counts("runs out on each tool by the start of their pause", tools.out, out)
+    assert len(tools.histories) <= HISTORIES_MAX, f"{len(tools.histories)} tools are remembered"
 
 
 def _check_standings(state: State) -> None:

@@ -37,6 +37,7 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
                 home_epoch=replica.epoch,
                 turns=(*run.turns, arrival.turn),
                 held=without(run.held, arrival.turn),
+                out_on=None,
             )
         )
     draft.order(PlaceTurn(turn=arrival.turn, run=arrival.run, replica=replica.replica, why=why, held_s=held_s))

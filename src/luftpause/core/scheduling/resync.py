@@ -71,7 +71,8 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
                 ended_at=now,
             )
         turns = (*run.turns, known.turn)
-        draft.set_run(run._replace(turns=turns, home=known.replica, home_epoch=replica.epoch))
+        # Somebody else told that it is paused. It came back since, nobody knows when: that teaches nothing.
+        draft.set_run(run._replace(turns=turns, home=known.replica, home_epoch=replica.epoch, out_on=None))
 
 
 def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
@@ -80,6 +81,7 @@ def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
     run = draft.runs.get(known.run)
     if run is not None and (not run.at_rest or run.ended_at >= ended_at):
         return
+    paused = known.phase is RunPhase.PAUSED
     draft.set_run(
         Run(
             run=known.run,
@@ -90,7 +92,8 @@ def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
             parent=None if run is None else run.parent,
             home=known.replica,
             home_epoch=_replica(draft, known.replica).epoch,
-            paused=known.phase is RunPhase.PAUSED,
+            paused=paused,
+            out_on=draft.tools.slowest(known.tools) if paused else None,
         )
     )
 

@@ -12,13 +12,24 @@ from typing import NamedTuple, TypeAlias
 
 from immutables import Map
 
-from luftpause.core.model.ids import CallerId, Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import (
+    CallerId,
+    Instant,
+    ModelName,
+    PeerId,
+    PrincipalId,
+    ReplicaId,
+    RunId,
+    ToolName,
+    TurnId,
+)
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.standings import Standings
+from luftpause.core.scheduling.tool_history import Tools, open_step_s
 from luftpause.core.scheduling.wheel import Wheel
 
 Service: TypeAlias = tuple[ReplicaKind, ModelName]
@@ -141,6 +152,8 @@ class Run(NamedTuple):
         held: its turns that wait here, in order of arrival.
         paused: the turn that ended last asked for tools.
         ended_at: when the last turn ended or left the queue.
+        out_on: the tool that its pause will teach, from the end of the turn that called it to the arrival of the next
+            one; None while that turn was answered already, or nobody knows what it called.
     """
 
     run: RunId
@@ -154,6 +167,7 @@ class Run(NamedTuple):
     turns: tuple[TurnId, ...] = ()
     held: tuple[TurnId, ...] = ()
     paused: bool = False
+    out_on: ToolName | None = None
 
     @property
     def phase(self) -> RunPhase:
@@ -220,6 +234,7 @@ class State(NamedTuple):
         standings: what each principal and each caller has had: turns in flight, and when it was served last.
         run_counts: runs by phase and class.
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
+        tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
     """
 
     limits: Limits
@@ -236,6 +251,7 @@ class State(NamedTuple):
     standings: Standings = Standings()
     run_counts: Map[tuple[RunPhase, ServiceClass], int] = Map()
     next_seq: int = 0
+    tools: Tools = Tools()
 
 
 class Decision(NamedTuple):
@@ -252,6 +268,7 @@ def empty_state(limits: Limits) -> State:
         peer_deadlines=Wheel(step_s=_expiry_step_s(limits.turn_timeout_s)),
         run_deadlines=Wheel(step_s=_expiry_step_s(limits.run_idle_expiry_s)),
         replica_deadlines=Wheel(step_s=REOPENING_STEP_S),
+        tools=Tools(step_s=open_step_s(limits.run_idle_expiry_s)),
     )
 
 

@@ -4,7 +4,7 @@ Knows the steps, not the rules: where a turn may go is in `affinity`, whether th
 turn is next in `fairness`.
 """
 
-from luftpause.core.model.ids import Instant, RunId, TurnId
+from luftpause.core.model.ids import Instant, RunId, ToolName, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
@@ -29,6 +29,9 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
         draft.order(RefuseTurn(turn=arrival.turn, why=unknown_model(arrival)))
         return
     run = _run_of(draft, arrival, now)
+    arrived_at = Instant(now - max(0.0, arrival.age_s))
+    if run is not None and run.out_on is not None:
+        draft.teach(run, arrived_at, now)  # whether it is placed or held, it is not out any more
     pool = pool_of(draft.replicas, run, arrival)
     home = None if run is None else bound_to(draft.replicas, run)
     among = candidates(draft.replicas, draft.serving, pool)
@@ -41,10 +44,10 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     if chosen is not None:
         place(draft, arrival, run, chosen, held_s=max(0.0, arrival.age_s))
         return
-    held = HeldTurn(arrival=arrival, arrived_at=Instant(now - max(0.0, arrival.age_s)), seq=draft.take_seq(), pool=pool)
+    held = HeldTurn(arrival=arrival, arrived_at=arrived_at, seq=draft.take_seq(), pool=pool)
     draft.enqueue(held)
     if run is not None:
-        draft.set_run(run._replace(held=(*run.held, arrival.turn)))
+        draft.set_run(run._replace(held=(*run.held, arrival.turn), out_on=None))
     draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
 
 
@@ -56,7 +59,15 @@ def unknown_model(arrival: TurnArrived) -> Refusal:
     )
 
 
-def end(draft: Draft, turn: TurnId, now: Instant, *, paused: bool = False, answered: bool = False) -> None:
+def end(
+    draft: Draft,
+    turn: TurnId,
+    now: Instant,
+    *,
+    paused: bool = False,
+    answered: bool = False,
+    tools: tuple[ToolName, ...] = (),
+) -> None:
     """End an open turn, in flight or held; an unknown one changes nothing.
 
     Args:
@@ -65,10 +76,11 @@ def end(draft: Draft, turn: TurnId, now: Instant, *, paused: bool = False, answe
         now: the present.
         paused: whether it leaves its run paused on a tool rather than idle.
         answered: whether its engine answered it whole, so that its replica holds the run's prefix for certain.
+        tools: names of the tools that it asked for.
     """
     in_flight = draft.turns.get(turn)
     if in_flight is not None:
-        _end_in_flight(draft, in_flight, now, paused=paused, answered=answered)
+        _end_in_flight(draft, in_flight, now, paused=paused, answered=answered, tools=tools)
     elif turn in draft.held:
         leave_queue(draft, turn, now)
 
@@ -100,7 +112,9 @@ def end_run(draft: Draft, run_id: RunId, now: Instant, *, why: str) -> None:
         leave_queue(draft, turn, now)
         refusal = Refusal(reason=RefusalReason.RUN_ENDED, message=f"run '{run_id}' was ended while its turn was held")
         draft.order(RefuseTurn(turn=turn, why=refusal))
-    draft.drop_run(draft.runs[run_id])
+    run = draft.runs[run_id]
+    draft.teach(run, now, now, is_lost=True)
+    draft.drop_run(run)
     draft.order(ForgetRun(run=run_id, why=why))
 
 
@@ -149,7 +163,9 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
     return run
 
 
-def _end_in_flight(draft: Draft, turn: Turn, now: Instant, *, paused: bool, answered: bool) -> None:
+def _end_in_flight(
+    draft: Draft, turn: Turn, now: Instant, *, paused: bool, answered: bool, tools: tuple[ToolName, ...]
+) -> None:
     arrival = turn.arrival
     if answered:
         _widen(draft, draft.replicas[turn.replica])
@@ -164,7 +180,10 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, *, paused: bool, answ
     if answered and not turns and replica is not None and replica.declared:
         # It answered, so it lives and holds the prefix, whatever a probe said meanwhile.
         home, home_epoch = turn.replica, replica.epoch
-    draft.set_run(run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch))
+    out_on = draft.tools.slowest(tools) if paused and not turns and not run.held else None
+    draft.set_run(
+        run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch, out_on=out_on)
+    )
 
 
 def _widen(draft: Draft, replica: Replica) -> None:

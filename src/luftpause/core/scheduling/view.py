@@ -3,11 +3,15 @@
 Reads indices and heads of lanes only, so that looking costs the same however many turns are held.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from heapq import nsmallest
+from typing import Final
 
-from luftpause.core.model.ids import CallerId, Instant, ModelName, PrincipalId, ReplicaId
+from luftpause.core.model.ids import CallerId, Instant, ModelName, PrincipalId, ReplicaId, ToolName
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
+from luftpause.core.model.tool_names import tool_of
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import capacity, why_held
 from luftpause.core.scheduling.affinity import candidates
@@ -15,6 +19,10 @@ from luftpause.core.scheduling.events import RunPhase
 from luftpause.core.scheduling.fairness import fair_rank
 from luftpause.core.scheduling.reasons import BehindCaller, HoldReason
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, State, Window
+from luftpause.core.scheduling.tool_history import NOTHING_HEARD, History
+from luftpause.core.scheduling.tool_returns import return_law
+
+TOOLS_SHOWN: Final = 50
 
 
 class ReplicaPhase(Enum):
@@ -75,12 +83,36 @@ class RunsView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolView:
+    """How long runs stay out on a tool, times in seconds. Of several called at once only the slowest counts.
+
+    Attributes:
+        server: empty where the name that models call it by does not tell it.
+        returned: runs that came back from it, as long as it is remembered.
+        running: runs that are out on it now.
+        p50_s: within so long half of the runs come back.
+        p90_s: and nine of ten.
+        expected_return_s: how much longer those stay out that are out now, on average; without any, a run that would
+            go out now.
+    """
+
+    server: str
+    tool: str
+    returned: int
+    running: int
+    p50_s: float
+    p90_s: float
+    expected_return_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StateView:
-    """Everything. Held turns stand in the order in which they would go out."""
+    """Everything. Held turns stand in the order in which they would go out, tools as `view_tools` has them."""
 
     replicas: tuple[ReplicaView, ...]
     held: tuple[HeldView, ...]
     runs: tuple[RunsView, ...]
+    tools: tuple[ToolView, ...]
 
 
 def view(state: State, now: Instant) -> StateView:
@@ -95,6 +127,36 @@ def view(state: State, now: Instant) -> StateView:
             for service_class in ServiceClass
             if (count := state.run_counts.get((phase, service_class), 0))
         ),
+        tools=view_tools(state, now),
+    )
+
+
+def view_tools(state: State, now: Instant) -> tuple[ToolView, ...]:
+    """Return the busiest tools, TOOLS_SHOWN at most: those with most runs out now, then those with most returns."""
+    histories, running = state.tools.histories, state.tools.running(now)
+    ranks = [
+        (-sum(count for _, count in running.get(tool, ())), -histories.get(tool, NOTHING_HEARD).returned, tool)
+        for tool in {**dict.fromkeys(histories), **dict.fromkeys(running)}
+    ]
+    return tuple(
+        _view_tool(tool, histories.get(tool, NOTHING_HEARD), running.get(tool, ()))
+        for _, _, tool in nsmallest(TOOLS_SHOWN, ranks)
+    )
+
+
+def _view_tool(name: ToolName, history: History, running: Sequence[tuple[float, int]]) -> ToolView:
+    law = return_law(history, running)
+    expected = running or ((0.0, 1),)
+    count = sum(runs for _, runs in expected)
+    server, tool = tool_of(name)
+    return ToolView(
+        server=server,
+        tool=tool,
+        returned=history.returned,
+        running=sum(runs for _, runs in running),
+        p50_s=law.quantile(0.5),
+        p90_s=law.quantile(0.9),
+        expected_return_s=sum(law.expected_return(elapsed_s) * runs for elapsed_s, runs in expected) / count,
     )
 
 

@@ -32,4 +32,4 @@ def ending_of(
     seen = observer.observed()
     if seen.error and not seen.finish:
         return TurnFailed(turn=turn, cause=f"engine {placement.replica}: {seen.error}")
-    return TurnFinished(turn=turn, finish=seen.finish, usage=seen.usage, tool_calls=seen.tool_calls)
+    return TurnFinished(turn=turn, finish=seen.finish, usage=seen.usage, tool_calls=seen.tool_calls, tools=seen.tools)

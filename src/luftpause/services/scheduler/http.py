@@ -17,7 +17,7 @@ from luftpause import __version__
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.state import Window
-from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, view
+from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, ToolView, view
 from luftpause.services.scheduler.service import SchedulerService
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -67,6 +67,7 @@ def status_body(service: SchedulerService) -> Json:
         "replicas": [_replica(replica) for replica in seen.replicas],
         "held": [_held(held) for held in seen.held],
         "runs": [_runs(runs) for runs in seen.runs],
+        "tools": [_tool(tool) for tool in seen.tools],
     }
 
 
@@ -105,6 +106,18 @@ def _held(held: HeldView) -> Json:
 
 def _runs(runs: RunsView) -> Json:
     return {"phase": runs.phase.value, "class": runs.service_class.value, "count": runs.count}
+
+
+def _tool(tool: ToolView) -> Json:
+    return {
+        "server": tool.server,
+        "tool": tool.tool,
+        "returned": tool.returned,
+        "running": tool.running,
+        "p50_s": round(tool.p50_s, 3),
+        "p90_s": round(tool.p90_s, 3),
+        "expected_return_s": round(tool.expected_return_s, 3),
+    }
 
 
 async def _get_health(_: Request) -> Response:

@@ -6,17 +6,21 @@ Every event is counted, so counting is plain arithmetic; Prometheus's own object
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
+from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
+from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.state import State
-from luftpause.core.scheduling.view import held_by_class
+from luftpause.core.scheduling.view import held_by_class, view_tools
 
 DECIDE_SECONDS_BUCKETS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1)
+
+_OTHER: Final = ("", "other")
 
 _KINDS: dict[type[Action], str] = {PlaceTurn: "place", HoldTurn: "hold", RefuseTurn: "refuse", ForgetRun: "forget"}
 
@@ -26,13 +30,14 @@ class SchedulerMetrics:
 
     Args:
         read_state: returns the scheduler's state of the moment.
+        now: returns the present on that state's clock.
     """
 
-    def __init__(self, read_state: Callable[[], State]) -> None:
+    def __init__(self, read_state: Callable[[], State], now: Callable[[], Instant]) -> None:
         self._tally = _Tally()
         self._registry = CollectorRegistry()
         self._registry.register(_Tallies(self._tally))
-        self._registry.register(_StateGauges(read_state))
+        self._registry.register(_StateGauges(read_state, now))
 
     def decided(self, seconds: float, actions: Sequence[Action]) -> None:
         """Count one decision."""
@@ -104,14 +109,17 @@ class _Borrowed(Collector):
 class _StateGauges(Collector):
     """Reads the state once per scrape, so that nothing is kept twice."""
 
-    def __init__(self, read_state: Callable[[], State]) -> None:
+    def __init__(self, read_state: Callable[[], State], now: Callable[[], Instant]) -> None:
         self._read_state = read_state
+        self._now = now
 
     def describe(self) -> Iterator[Metric]:
         """Name the gauges without reading a state: registering asks for names only."""
         yield _held_family()
         yield _in_flight_family()
         yield _healthy_family()
+        yield _out_family()
+        yield _pause_family()
 
     def collect(self) -> Iterator[Metric]:
         """Read the gauges."""
@@ -126,6 +134,23 @@ class _StateGauges(Collector):
             healthy.add_metric([name], float(replica.healthy))
         yield in_flight
         yield healthy
+        yield from _tool_gauges(state, self._now())
+
+
+def _tool_gauges(state: State, now: Instant) -> tuple[Metric, Metric]:
+    """Return the gauges of the busiest tools; runs out on any other, and on one that is named so, count for `other`."""
+    out, pause = _out_family(), _pause_family()
+    elsewhere = sum(state.tools.out.values())
+    for row in view_tools(state, now):
+        if (row.server, row.tool) == _OTHER:
+            continue
+        out.add_metric([row.server, row.tool], row.running)
+        elsewhere -= row.running
+        for quantile, seconds in (("0.5", row.p50_s), ("0.9", row.p90_s)):
+            pause.add_metric([row.server, row.tool, quantile], seconds)
+    if elsewhere:
+        out.add_metric(_OTHER, elsewhere)
+    return out, pause
 
 
 def _held_family() -> GaugeMetricFamily:
@@ -138,3 +163,19 @@ def _in_flight_family() -> GaugeMetricFamily:
 
 def _healthy_family() -> GaugeMetricFamily:
     return GaugeMetricFamily("luftpause_replica_healthy", "Whether the last probe was good.", labels=["replica"])
+
+
+def _out_family() -> GaugeMetricFamily:
+    return GaugeMetricFamily(
+        "luftpause_tool_paused_runs",
+        "Runs out on a tool now: the 50 busiest tools, then other.",
+        labels=["server", "tool"],
+    )
+
+
+def _pause_family() -> GaugeMetricFamily:
+    return GaugeMetricFamily(
+        "luftpause_tool_pause_seconds",
+        "Time within which this share of the runs is back from a tool, as learned; the 50 busiest tools.",
+        labels=["server", "tool", "quantile"],
+    )

@@ -75,7 +75,7 @@ class SchedulerService:
         self._witnesses = tuple(witnesses)
         self._state = empty_state(settings.limits)
         self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=self._find_run)
-        self._metrics = SchedulerMetrics(lambda: self._state)
+        self._metrics = SchedulerMetrics(lambda: self._state, self.now)
         self._mailbox: deque[Event] = deque()
         self._busy = False
         self._tickets = Tickets()

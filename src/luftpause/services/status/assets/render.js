@@ -19,6 +19,7 @@ export function render(status) {
   fill("replicas", orNone(status.replicas.map(replicaRow), 6, "No replica is declared."));
   fill("held", orNone(status.held.map(heldRow), 5, "No turn is held: each one went out as it came."));
   fill("runs", PHASES.map(([phase, meaning]) => runsRow(status.runs, phase, meaning)));
+  fill("tools", orNone(status.tools.map(toolRow), 6, "No run has been out on a tool yet."));
 }
 
 /** @param {string} id @param {(Node | string)[]} children */
@@ -119,6 +120,20 @@ function runsRow(all, phase, meaning) {
     element("th", { scope: "row" }, phase, element("span", { class: "detail" }, meaning)),
     element("td", { class: "number" }, runs(all, phase, "interactive")),
     element("td", { class: "number" }, runs(all, phase, "batch")),
+  );
+}
+
+/** @param {any} tool */
+function toolRow(tool) {
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row" }, tool.tool, element("span", { class: "detail" }, tool.server)),
+    element("td", { class: "number" }, tool.running),
+    element("td", { class: "number" }, tool.returned),
+    element("td", { class: "number" }, duration(tool.p50_s)),
+    element("td", { class: "number" }, duration(tool.p90_s)),
+    element("td", { class: "number" }, duration(tool.expected_return_s)),
   );
 }
 

@@ -1,0 +1,103 @@
+"""When a run comes back from its tool: the law of its return, from what the tool taught and who is out now.
+
+Survival is estimated as in a life table: in each bucket of durations, the share of those still out that came back in
+it. Who was given up, and who is out now, was seen that long and no longer: it counts as half present in its bucket and
+not at all in later ones. Within a bucket survival falls in a straight line.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from math import exp, log
+from typing import Final, NamedTuple
+
+from luftpause.core.scheduling.tool_history import BOUNDS_S, BUCKETS, PRIOR, History, bucket_of
+
+LAST_S: Final = BOUNDS_S[-1]
+"""Beyond it survival falls exponentially with this mean, seconds: who has been out for so long tells nothing more."""
+
+_EDGES_S: Final = (0.0, *BOUNDS_S)
+
+
+class ReturnLaw(NamedTuple):
+    """The law of T, the time that a run stays out on one tool.
+
+    Attributes:
+        out: P(T > t) at 0 and each of BOUNDS_S.
+        ahead: of the integral of P(T > t), what lies beyond each of them, seconds.
+    """
+
+    out: tuple[float, ...]
+    ahead: tuple[float, ...]
+
+    def survival(self, seconds: float) -> float:
+        """Return P(T > seconds)."""
+        if seconds >= LAST_S:
+            return self.out[-1] * exp((LAST_S - seconds) / LAST_S)
+        bucket, share = _place(seconds)
+        return self.out[bucket] + share * (self.out[bucket + 1] - self.out[bucket])
+
+    def quantile(self, share: float) -> float:
+        """Return the time within which this share of the runs, 0 to below 1, is back, seconds."""
+        wanted = 1.0 - share
+        if wanted < self.out[-1]:
+            return LAST_S * (1.0 + log(self.out[-1] / wanted))
+        bucket = next(at for at in range(BUCKETS - 1) if self.out[at + 1] <= wanted)
+        before, after = self.out[bucket], self.out[bucket + 1]
+        low, high = _EDGES_S[bucket], _EDGES_S[bucket + 1]
+        return low + (high - low) * (before - wanted) / (before - after)
+
+    def expected_return(self, elapsed_s: float) -> float:
+        """Return how much longer a run stays out that has been for so long: E[T - elapsed | T > elapsed], seconds."""
+        if elapsed_s >= LAST_S:
+            return LAST_S
+        bucket, share = _place(elapsed_s)
+        now = self.survival(elapsed_s)
+        rest = (1.0 - share) * (_EDGES_S[bucket + 1] - _EDGES_S[bucket])
+        return (self.ahead[bucket + 1] + rest * (now + self.out[bucket + 1]) / 2) / now
+
+    def best_wait(self, worth_s: float) -> float:
+        """Return how long to keep a place for a run that is out, seconds: argmax of worth · F(t) - E[min(T, t)].
+
+        Args:
+            worth_s: what its return to a kept place saves, in seconds of the same place.
+
+        Within a bucket the gain is convex in t, so the best time is 0 or one of the bounds; never more than LAST_S.
+        """
+        gains = (
+            worth_s * (1.0 - out) - (self.ahead[0] - ahead) for out, ahead in zip(self.out, self.ahead, strict=True)
+        )
+        return -max(zip(gains, (-edge for edge in _EDGES_S), strict=True))[1]
+
+
+def return_law(history: History, running: Sequence[tuple[float, int]] = ()) -> ReturnLaw:
+    """Return the law that a history teaches.
+
+    Args:
+        history: of the tool.
+        running: who is out now: seconds until now, and how many runs have been out so long. Together they weigh no
+            more than all that the tool taught and the prior: what was learned is forgotten with each return, so the
+            many that are out on a busy tool would else outweigh the few returns that are remembered of it.
+    """
+    returns = [weight / history.unit + prior for weight, prior in zip(history.returns, PRIOR, strict=True)]
+    censored = [weight / history.unit for weight in history.losses]
+    known, out_now = sum(returns) + sum(censored), sum(count for _, count in running)
+    share = min(1.0, known / out_now) if out_now else 0.0
+    for seconds, count in running:
+        censored[bucket_of(seconds)] += share * count
+    at_risk = list(accumulate(map(sum, zip(reversed(returns), reversed(censored), strict=True))))[::-1]
+    out = [1.0]
+    for bucket in range(BUCKETS - 1):
+        out.append(out[-1] * (1.0 - returns[bucket] / (at_risk[bucket] - censored[bucket] / 2)))
+    ahead = [out[-1] * LAST_S]
+    for bucket in reversed(range(BUCKETS - 1)):
+        width_s = _EDGES_S[bucket + 1] - _EDGES_S[bucket]
+        ahead.append(ahead[-1] + width_s * (out[bucket] + out[bucket + 1]) / 2)
+    return ReturnLaw(tuple(out), tuple(reversed(ahead)))
+
+
+def _place(seconds: float) -> tuple[int, float]:
+    """Return the bucket of a duration below LAST_S, and how far into it that is, 0 to 1."""
+    bucket = bisect_right(BOUNDS_S, seconds)
+    low, high = _EDGES_S[bucket], _EDGES_S[bucket + 1]
+    return bucket, (max(0.0, seconds) - low) / (high - low)
