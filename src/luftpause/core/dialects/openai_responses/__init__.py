@@ -1,0 +1,1 @@
+"""OpenAI Responses: how it is read and written, and how it is said in Chat Completions."""

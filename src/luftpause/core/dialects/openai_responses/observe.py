@@ -1,0 +1,198 @@
+"""What a Responses answer says about its turn, read beside the stream without altering a byte.
+
+As with Chat Completions, only an event that holds a marker is parsed. A marker is a word in quotes: inside a JSON
+string its quotes would be escaped, so text that a model writes cannot be mistaken for one.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed
+from luftpause.core.dialects.sse import EventCutter, documents_with
+from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.turns import Usage
+
+
+class ResponsesStreamObserver:
+    """Looks at an event stream. The result does not depend on how the stream was cut into pieces."""
+
+    __slots__ = ("_cutter", "_findings", "done", "first_token_seen")
+
+    def __init__(self) -> None:
+        self.first_token_seen = False
+        self.done = False
+        self._cutter = EventCutter()
+        self._findings = _Findings()
+
+    def feed(self, data: bytes) -> None:
+        """Look at the next piece, cut anywhere."""
+        if data:
+            self.first_token_seen = True
+            block = self._cutter.feed(data)
+            if block:
+                for document in documents_with(block, _MARKERS):
+                    self._findings.take_event(document)
+                self.done = self._findings.over
+
+    def observed(self) -> Observed:
+        """Return what was seen up to now, an unfinished last event included if it can be read."""
+        rest = self._cutter.rest()
+        if not rest:
+            return self._findings.observed()
+        findings = self._findings.copy()
+        for document in documents_with(rest, _MARKERS):
+            findings.take_event(document)
+        return findings.observed()
+
+
+def observe_response(body: bytes) -> Observed:
+    """Return what a whole JSON answer says; nothing of one that is not an answer."""
+    findings = _Findings()
+    findings.take_response(Raw(body))
+    return findings.observed()
+
+
+class _InputDetails(Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(Struct):
+    input_tokens: int
+    output_tokens: int = 0
+    input_tokens_details: _InputDetails | None = None
+
+
+class _Incomplete(Struct):
+    reason: str | None = None
+
+
+class _Item(Struct):
+    call_id: str | None = None
+
+
+class _Response(Struct):
+    status: str | None = None
+    output: Raw = Raw(b"null")
+    usage: Raw = Raw(b"null")
+    incomplete_details: Raw = Raw(b"null")
+    error: Raw = Raw(b"null")
+
+
+class _Event(Struct):
+    type: str = ""
+    response: Raw = Raw(b"null")
+    item: Raw = Raw(b"null")
+    error: Raw = Raw(b"null")
+
+
+_NULL: Final = Raw(b"null")
+_EVENT: Final = msgspec.json.Decoder(_Event)
+_RESPONSE: Final = msgspec.json.Decoder(_Response | None)
+_ITEM: Final = msgspec.json.Decoder(_Item | None)
+_ITEMS: Final = msgspec.json.Decoder(list[Raw] | None)
+_USAGE: Final = msgspec.json.Decoder(_Usage | None)
+_INCOMPLETE: Final = msgspec.json.Decoder(_Incomplete | None)
+_LAST: Final = ("response.completed", "response.incomplete", "response.failed")
+_ITEM_EVENTS: Final = ("response.output_item.added", "response.output_item.done")
+_MARKERS: Final = (
+    b'"call_id"',
+    b'"response.completed"',
+    b'"response.incomplete"',
+    b'"response.failed"',
+    b'"error":{',
+    b'"error": {',
+    b'"type":"error"',
+    b'"type": "error"',
+)
+_UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
+
+
+class _Findings:
+    """What the documents of one answer said, put together."""
+
+    __slots__ = ("_error", "_finish", "_tool_calls", "_usage", "over")
+
+    def __init__(self) -> None:
+        self.over = False
+        self._finish = ""
+        self._usage: Usage | None = None
+        self._tool_calls: dict[ToolCallId, None] = {}
+        self._error = ""
+
+    def copy(self) -> "_Findings":
+        """Return findings that go on from these."""
+        other = _Findings()
+        other.over, other._finish, other._usage, other._error = self.over, self._finish, self._usage, self._error
+        other._tool_calls = self._tool_calls.copy()
+        return other
+
+    def observed(self) -> Observed:
+        """Return the findings of the moment."""
+        return Observed(finish=self._finish, usage=self._usage, tool_calls=tuple(self._tool_calls), error=self._error)
+
+    def take_event(self, document: bytes) -> None:
+        """Add what an event says, if it can be read."""
+        try:
+            event = _EVENT.decode(document)
+        except _UNREADABLE:
+            return
+        if event.type in _ITEM_EVENTS:
+            self._take_item(event.item)
+        elif event.type in _LAST:
+            self.over = True
+            self.take_response(event.response)
+        elif event.type == "error" or event.error != _NULL:
+            self._take_error(Raw(document) if event.error == _NULL else event.error)
+
+    def take_response(self, document: Raw) -> None:
+        """Add what a response says, if it can be read."""
+        try:
+            response = _RESPONSE.decode(document)
+            if response is None:
+                return
+            self._take_error(response.error)
+            self._usage = _usage(response.usage) or self._usage
+            if response.status in ("completed", "incomplete"):
+                self._finish = self._finish or _reason(response.incomplete_details) or response.status
+            for item in _ITEMS.decode(response.output) or ():
+                self._take_item(item)
+        except _UNREADABLE:
+            return
+
+    def _take_item(self, raw: Raw) -> None:
+        try:
+            item = _ITEM.decode(raw)
+        except _UNREADABLE:
+            return
+        if item is not None and item.call_id and len(self._tool_calls) < TOOL_CALLS_MAX:
+            self._tool_calls[ToolCallId(item.call_id)] = None
+
+    def _take_error(self, raw: Raw) -> None:
+        text = bytes(raw).decode("utf-8", "replace").strip()
+        if text not in ("", "null"):
+            self._error = self._error or text[:ERROR_CHARS_MAX]
+
+
+def _reason(raw: Raw) -> str:
+    try:
+        incomplete = _INCOMPLETE.decode(raw)
+    except _UNREADABLE:
+        return ""
+    return "" if incomplete is None else incomplete.reason or ""
+
+
+def _usage(raw: Raw) -> Usage | None:
+    try:
+        usage = _USAGE.decode(raw)
+    except _UNREADABLE:
+        return None
+    if usage is None:
+        return None
+    details = usage.input_tokens_details
+    return Usage(
+        prompt_tokens=usage.input_tokens,
+        completion_tokens=usage.output_tokens,
+        cached_tokens=None if details is None else details.cached_tokens,
+    )
