@@ -12,9 +12,11 @@ from typing import Final
 
 import msgspec
 
+from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
 from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.openai_chat import OpenAiChat
+from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PeerId, RunId
 from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send
 from luftpause.ports.engines import Engines
@@ -28,13 +30,17 @@ from luftpause.services.dataplane.turn_course import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
 
 CHAT: Final = "/v1/chat/completions"
-_TURNS: Final[dict[str, Dialect]] = {CHAT: OpenAiChat()}
+_TURNS: Final[dict[str, Dialect]] = {
+    CHAT: OpenAiChat(),
+    "/v1/messages": AnthropicMessages(),
+    "/v1/responses": OpenAiResponses(),
+}
 """The dialects by the path that their requests are posted to."""
 RUNS: Final = "/v1/runs/"
 _HEALTHY: Final = b'{"status":"ok"}'
 _HELLO: Final = b'{"service":"luftpause dataplane"}'
 PATH_SHOWN_MAX: Final = 100
-_WAY_OUT: Final = f"the LLM door serves POST {CHAT} and GET /v1/models; a base URL ends in /v1"
+_WAY_OUT: Final = "the LLM door serves POST " + ", ".join(_TURNS) + " and GET /v1/models; a base URL ends in /v1"
 _SCHEDULER_AWAY: Final = Failure(
     code=FailureCode.SCHEDULER_AWAY, message="the scheduler is out of reach, try again in a moment"
 )
