@@ -12,11 +12,7 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
-from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure, FailureCode
-from luftpause.core.dialects.openai_chat import OpenAiChat
-from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PeerId, RunId
 from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send
 from luftpause.ports.engines import Engines
@@ -25,22 +21,16 @@ from luftpause.services.dataplane.answers import send_body, send_failure, send_n
 from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, run_to_echo
 from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
+from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_for
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.turn_course import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
 
-CHAT: Final = "/v1/chat/completions"
-_TURNS: Final[dict[str, Dialect]] = {
-    CHAT: OpenAiChat(),
-    "/v1/messages": AnthropicMessages(),
-    "/v1/responses": OpenAiResponses(),
-}
-"""The dialects by the path that their requests are posted to."""
 RUNS: Final = "/v1/runs/"
 _HEALTHY: Final = b'{"status":"ok"}'
 _HELLO: Final = b'{"service":"luftpause dataplane"}'
 PATH_SHOWN_MAX: Final = 100
-_WAY_OUT: Final = "the LLM door serves POST " + ", ".join(_TURNS) + " and GET /v1/models; a base URL ends in /v1"
+_WAY_OUT: Final = "the LLM door serves POST " + ", ".join(TURN_ROUTES) + " and GET /v1/models; a base URL ends in /v1"
 _SCHEDULER_AWAY: Final = Failure(
     code=FailureCode.SCHEDULER_AWAY, message="the scheduler is out of reach, try again in a moment"
 )
@@ -110,7 +100,7 @@ class Dataplane:
             raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
         headers = dict(scope["headers"])
         try:
-            dialect = _TURNS.get(scope["path"])
+            dialect = dialect_for(scope["path"])
             if dialect is not None and scope["method"] == "POST":
                 call = ClientCall(line=_line(scope), headers=scope["headers"], send=send)
                 target = Target(dialect=dialect, path=scope["path"], query=scope["query_string"])
@@ -139,8 +129,9 @@ class Dataplane:
         elif path.startswith(RUNS) and method == "DELETE":
             await self._end_run(send, run, path.removeprefix(RUNS))
         else:
-            allowed = b"GET, HEAD" if answer is not None else b"POST" if path in _TURNS else b"DELETE"
-            known = answer is not None or path in _TURNS or path.startswith(RUNS)
+            is_turn = dialect_for(path) is not None
+            allowed = b"GET, HEAD" if answer is not None else b"POST" if is_turn else b"DELETE"
+            known = answer is not None or is_turn or path.startswith(RUNS)
             await _refuse_route(send, run, path, method, allowed if known else b"")
 
     async def _hello(self, send: Send, run: RunId) -> None:
