@@ -100,7 +100,7 @@ class Dataplane:
             raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
         headers = dict(scope["headers"])
         try:
-            dialect = dialect_for(scope["path"])
+            dialect = dialect_for(scope["path"], scope["query_string"])
             if dialect is not None and scope["method"] == "POST":
                 call = ClientCall(line=_line(scope), headers=scope["headers"], send=send)
                 target = Target(dialect=dialect, path=scope["path"], query=scope["query_string"])

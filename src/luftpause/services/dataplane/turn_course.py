@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.dialects.dialect import WayBack
+from luftpause.core.dialects.dialect import Dialect, WayBack
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
 from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.request import BadRequestError
@@ -215,7 +215,7 @@ class TurnCourse:
         if not (stream and self._wants_stream):
             self._stop_keepalive()
         self._count(str(exchange.status))
-        await self._send_head(exchange.status, _head(exchange, back, self._run))
+        await self._send_head(exchange.status, self._head(exchange, back))
         last = await self._stream(exchange, observer, placement, back)
         self._end(exchange, observer, placement)
         self._over = True
@@ -355,6 +355,11 @@ class TurnCourse:
     def _known_run(self) -> RunId:
         return self._run or fresh_run()
 
+    def _head(self, exchange: Exchange, back: WayBack | None) -> list[Header]:
+        if back is None:
+            return for_client(exchange.headers, self._known_run)
+        return for_client((*reframed(exchange.headers), (b"content-type", self._dialect.stream_type)), self._known_run)
+
     # What keeps a client waiting.
 
     def _begin_keepalive(self) -> None:
@@ -374,7 +379,7 @@ class TurnCourse:
         if self._run is None:
             return  # no header goes out before the run is known
         if not self._head_sent:
-            await self._send_head(200, for_client(_WAITING, self._run))
+            await self._send_head(200, for_client(_waiting(self._dialect), self._run))
             self._committed = True
         await self._call.send({"type": "http.response.body", "body": self._dialect.ping, "more_body": True})
 
@@ -384,15 +389,11 @@ class TurnCourse:
             self._head_sent = True
 
 
-_WAITING: Final = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
+def _waiting(dialect: Dialect) -> Sequence[Header]:
+    return ((b"content-type", dialect.stream_type), (b"cache-control", b"no-cache"))
 
 
 def _running() -> asyncio.Task[None]:
     task: asyncio.Task[None] | None = asyncio.current_task()
     assert task is not None, "an ASGI application runs in a task"
     return task
-
-
-def _head(exchange: Exchange, back: WayBack | None, run: RunId | None) -> list[Header]:
-    headers = exchange.headers if back is None else [h for h in exchange.headers if h[0] != b"content-length"]
-    return for_client(headers, run or fresh_run())
