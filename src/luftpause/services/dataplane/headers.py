@@ -134,6 +134,11 @@ def reframed(headers: Iterable[Header]) -> tuple[Header, ...]:
     )
 
 
+def without_length(headers: Iterable[Header]) -> list[Header]:
+    """Return the engine's headers less the length, which a body said in other words has not."""
+    return [header for header in headers if header[0] != b"content-length"]
+
+
 def _without_named(headers: Iterable[Header], connection: bytes) -> list[Header]:
     """Return the headers less those that a connection header names, and less it."""
     named = {name.strip().lower() for name in connection.split(b",")} - {b"content-length", b"content-type"}
