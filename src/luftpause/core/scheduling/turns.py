@@ -4,12 +4,15 @@ Knows the steps, not the rules: where a turn may go is in `affinity`, whether th
 turn is next in `fairness`.
 """
 
+from dataclasses import replace
+
 from luftpause.core.model.ids import Instant, RunId, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.admission import why_held
 from luftpause.core.scheduling.affinity import bound_to, candidates, choose, pool_of
+from luftpause.core.scheduling.ages import age_in, instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.fairness import drain, somebody_waits
@@ -27,18 +30,20 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     if (arrival.kind, arrival.model) not in draft.serving:
         draft.order(RefuseTurn(turn=arrival.turn, why=unknown_model(arrival)))
         return
+    if arrival.age_s != age_in(arrival.age_s):  # it goes into the state, which must be comparable and writable
+        arrival = replace(arrival, age_s=age_in(arrival.age_s))
     run = _run_of(draft, arrival, now)
     pool = pool_of(draft.replicas, run, arrival)
     home = None if run is None else bound_to(draft.replicas, run)
     among = candidates(draft.replicas, draft.serving, pool)
     chosen = None
-    if not somebody_waits(draft.lanes.get(pool), arrival.service_class):
+    if not somebody_waits(draft, pool, arrival.service_class):
         chosen = choose(among, arrival.service_class, None if home is None else home.replica)
     draft.track(arrival.turn, arrival.peer, now)
     if chosen is not None:
-        place(draft, arrival, run, chosen, held_s=max(0.0, arrival.age_s))
+        place(draft, arrival, run, chosen, held_s=arrival.age_s)
         return
-    held = HeldTurn(arrival=arrival, arrived_at=Instant(now - max(0.0, arrival.age_s)), seq=draft.take_seq(), pool=pool)
+    held = HeldTurn(arrival=arrival, arrived_at=instant_before(now, arrival.age_s), seq=draft.take_seq(), pool=pool)
     draft.enqueue(held)
     if run is not None:
         draft.set_run(run._replace(held=(*run.held, arrival.turn)))

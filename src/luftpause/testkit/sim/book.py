@@ -37,6 +37,9 @@ from luftpause.core.scheduling.events import (
 from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.records import Due, Flight, Life, Site, Waiting
 
+OLDEST_S = 1e9
+"""No age that a peer tells counts for more."""
+
 LEFT_ALONE_S_MAX = 300.0
 """The longest that an engine may close its replica for."""
 
@@ -182,7 +185,7 @@ class Book:
         return self.lives.get(offer.run) if offer.kind is ReplicaKind.GENERATIVE else None
 
     def _wait(self, offer: TurnArrived, now: float) -> None:
-        arrived_at = now - max(0.0, offer.age_s)
+        arrived_at = now - min(max(0.0, offer.age_s), OLDEST_S)
         self.waiting[offer.turn] = Waiting(offer, arrived_at, next(self._numbers), now)
         if offer.kind is ReplicaKind.GENERATIVE:
             life = self.lives.get(offer.run)
@@ -326,7 +329,7 @@ class Book:
         self._fly(offer, told.replica, now)
 
     def _adopt_run(self, told: KnownRun, now: float) -> None:
-        rested_at = now - max(0.0, told.age_s)
+        rested_at = now - min(max(0.0, told.age_s), OLDEST_S)
         life = self.lives.get(told.run)
         if life is not None and (life.flying or life.waiting or life.rested_at >= rested_at):
             return
