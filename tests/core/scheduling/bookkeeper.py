@@ -261,7 +261,7 @@ class Bookkeeper:
             assert is_owed, f"{action.turn} does not fit on {action.replica}"
         self.flying[action.turn] = action.replica
         taken = self.flying_on(action.replica) + self.kept_on(action.replica)
-        if returns and place.load is not None and place.load.waiting and taken >= place.load.running:
+        if returns and place.load is not None and place.load.waiting > 0 and taken >= place.load.running:
             self.awaited.add(action.turn)
         if offer.kind is ReplicaKind.GENERATIVE:
             life = self.lives[offer.run]

@@ -70,6 +70,7 @@ def test_the_status_tells_replicas_held_turns_and_runs() -> None:
         "kind": "generative",
         "models": ["m", "n"],
         "engine": "vllm",
+        "dialects": ["chat"],
         "healthy": True,
         "state": "full",
         "in_flight": 1,

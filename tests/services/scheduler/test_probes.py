@@ -310,3 +310,22 @@ def test_what_is_declared_is_not_asked() -> None:
         service.close()
 
     run(main)
+
+
+def test_what_llama_server_speaks_badly_is_translated_for_it() -> None:
+    async def main() -> None:
+        service = SchedulerService(QUICK)
+        service.start()
+        engines = FakeEngines(
+            {"http://a.invalid/health": b"ok", "http://a.invalid/metrics": b"llamacpp:requests_processing 0\n"}
+        )
+        engines.speaks = "/v1/"
+        prober = Prober(service, engines)
+        prober.start()
+        service.add_replica(spec("a"))
+        await until(service, "a", healthy=True)
+        assert service.state.replicas[ReplicaId("a")].dialects == ("messages",)
+        await prober.close()
+        service.close()
+
+    run(main)

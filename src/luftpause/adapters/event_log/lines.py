@@ -17,10 +17,11 @@ from immutables import Map
 
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, HoldTurn
-from luftpause.core.scheduling.events import Event, TurnFailed
+from luftpause.core.scheduling.ages import age_in
+from luftpause.core.scheduling.events import Event, PeerResynced, TurnArrived, TurnFailed
 from luftpause.core.scheduling.state import State
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 DIGEST_CHARS: Final = 16
 FOREVER_S: Final = 1e9
 
@@ -67,9 +68,7 @@ def segment(state: State, now: Instant, *, version: str, policy: str, utc: str) 
 
 def entry(event: Event, now: Instant, actions: tuple[Action, ...], digest: str) -> bytes:
     """Return the line of an event, newline included."""
-    if isinstance(event, TurnFailed):
-        event = replace(event, cause="", retry_after_s=_writable(event.retry_after_s))
-    raw = msgspec.Raw(_ENCODER.encode(event))
+    raw = msgspec.Raw(_ENCODER.encode(_writable(event)))
     return _line(Entry(now, type(event).__name__, raw, msgspec.Raw(orders_text(actions)), digest))
 
 
@@ -149,9 +148,19 @@ def _decode_map(kind: type, value: object) -> object:
     raise NotImplementedError(f"a state holds no {kind}")
 
 
-def _writable(seconds: float | None) -> float | None:
-    """Return a wish to be left alone that JSON can hold and that means the same."""
-    return None if seconds is None or math.isnan(seconds) else max(-FOREVER_S, min(FOREVER_S, seconds))
+def _writable(event: Event) -> Event:
+    """Return an event that JSON can hold and that means the same, without what an engine said."""
+    match event:
+        case TurnFailed(retry_after_s=seconds):
+            if seconds is not None:
+                seconds = None if math.isnan(seconds) else max(-FOREVER_S, min(FOREVER_S, seconds))
+            return replace(event, cause="", retry_after_s=seconds)
+        case TurnArrived(age_s=age_s) if not math.isfinite(age_s):
+            return replace(event, age_s=age_in(age_s))
+        case PeerResynced(runs=runs) if not all(math.isfinite(run.age_s) for run in runs):
+            return replace(event, runs=tuple(replace(run, age_s=age_in(run.age_s)) for run in runs))
+        case _:
+            return event
 
 
 def _line(line: Line) -> bytes:

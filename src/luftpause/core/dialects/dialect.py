@@ -4,12 +4,14 @@ A dialect other than Chat Completions also knows how to say the same in Chat Com
 it. All of it is sans-IO: bytes in, bytes out.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.observe import Observer
+from luftpause.core.dialects.said import Utterance
 from luftpause.core.model.ids import ModelName, ToolCallId
 
 
@@ -57,6 +59,10 @@ class Dialect(Protocol):
         Raises:
             BadRequestError: it cannot be routed: not a JSON object, a repeated key, no model, a wrong type.
         """
+        ...
+
+    def conversation(self, body: bytes) -> Sequence[Utterance]:
+        """Return what is said in a request, to know it again by; nothing where clients always say more."""
         ...
 
     def error(self, failure: Failure) -> bytes:

@@ -73,7 +73,8 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
         return
     draft.set_replica(fresh)
     if event.healthy is not known.healthy:
-        _reassign(draft, (known.replica, *services_of(known.spec)))
+        # Whoever falls ill lets its own go; whoever is well again may find its own among those that may go anywhere.
+        _reassign(draft, (known.replica, *services_of(known.spec)) if event.healthy else (known.replica,))
 
 
 def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:

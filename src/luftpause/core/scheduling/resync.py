@@ -2,6 +2,7 @@
 
 from luftpause.core.model.ids import Instant, PeerId, ReplicaId
 from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.scheduling.ages import instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import KnownRun, OpenTurn, PeerResynced, RunPhase, TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
@@ -77,7 +78,7 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
 
 def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
     """Take in a run at rest, unless what we know of it is newer. Time that it spent paused already counts."""
-    ended_at = Instant(now - max(0.0, known.age_s))
+    ended_at = instant_before(now, known.age_s)
     run = draft.runs.get(known.run)
     if run is not None and (not run.at_rest or run.ended_at >= ended_at):
         return

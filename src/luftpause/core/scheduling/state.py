@@ -27,8 +27,10 @@ from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, Replica
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.lineup import Lineup
+from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.reasons import PlacedBecause
-from luftpause.core.scheduling.standings import Standings
+from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.tool_history import Tools, open_step_s
 from luftpause.core.scheduling.wheel import Wheel
 
@@ -37,6 +39,9 @@ Service: TypeAlias = tuple[ReplicaKind, ModelName]
 
 Pool: TypeAlias = ReplicaId | Service
 """Where a held turn may go: its home replica and nowhere else, or any replica with that kind and model."""
+
+Queue: TypeAlias = tuple[ServiceClass, Pool]
+"""Held turns of one class and pool: its lanes are served in fair order."""
 
 Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
 """Held turns of one pool that differ by arrival only: where the first fits not, none does."""
@@ -215,6 +220,16 @@ class HeldTurn(NamedTuple):
         return self.arrival.service_class, self.arrival.principal, self.arrival.caller
 
     @property
+    def queue(self) -> Queue:
+        """Which queue its lane belongs to."""
+        return self.arrival.service_class, self.pool
+
+    @property
+    def payer(self) -> Payer:
+        """Whom it is accounted to."""
+        return self.arrival.principal, self.arrival.caller
+
+    @property
     def place(self) -> Place:
         """Where in the lane it stands."""
         return self.arrived_at, self.seq, self.arrival.turn
@@ -231,7 +246,9 @@ class State(NamedTuple):
         lanes: held turns by pool and lane, each lane in order of arrival.
         open_by_peer: the open turns of each dataplane, held ones included, each with the bucket in which it is over
             unless it gives a sign of life before.
+        queue_bits: the bit of each queue with held turns: no other of them has it.
         standings: what each principal and each caller has had: turns in flight, and when it was served last.
+        lineup: who waits, and in which queues, in fair order.
         run_counts: runs by phase and class.
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
         tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
@@ -248,7 +265,9 @@ class State(NamedTuple):
     serving: Map[Service, tuple[ReplicaId, ...]] = Map()
     lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = Map()
     open_by_peer: Map[PeerId, Map[TurnId, Bucket]] = Map()
+    queue_bits: Map[Queue, Bits] = Map()
     standings: Standings = Standings()
+    lineup: Lineup = Lineup()
     run_counts: Map[tuple[RunPhase, ServiceClass], int] = Map()
     next_seq: int = 0
     tools: Tools = Tools()

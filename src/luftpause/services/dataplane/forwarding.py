@@ -15,6 +15,7 @@ from luftpause.core.dialects.dialect import Dialect, TranslatedDialect, WayBack
 from luftpause.core.dialects.edits import with_members
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.said import Said
 from luftpause.core.model.replicas import EngineKind, Placement
 from luftpause.ports.engines import EngineRequest, Exchange, Header
 
@@ -29,6 +30,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         target: the request's path and query, as the engine gets it where it speaks the dialect.
         path: the request's path alone.
         headers: those that go on to an engine.
+        said: what was said in it, where that may have to identify its run; else None.
     """
 
     dialect: Dialect
@@ -37,6 +39,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool
     headers: Sequence[Header]
     body: bytes
+    said: Said | None = None
 
 
 class Forwarded(msgspec.Struct, frozen=True, kw_only=True):

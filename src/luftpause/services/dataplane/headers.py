@@ -134,6 +134,12 @@ def reframed(headers: Iterable[Header]) -> tuple[Header, ...]:
     )
 
 
+def retold(headers: Iterable[Header], content_type: bytes) -> list[Header]:
+    """Return headers as they go with a stream of ours: of this type, and of a length that nobody knows."""
+    kept = [header for header in headers if header[0] not in (b"content-length", b"content-type")]
+    return [*kept, (b"content-type", content_type)]
+
+
 def _without_named(headers: Iterable[Header], connection: bytes) -> list[Header]:
     """Return the headers less those that a connection header names, and less it."""
     named = {name.strip().lower() for name in connection.split(b",")} - {b"content-length", b"content-type"}

@@ -15,7 +15,8 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.dialects.dialect import Dialect, WayBack
+from luftpause.core.dialects.chat_said import AnswerText
+from luftpause.core.dialects.dialect import WayBack
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
 from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.request import BadRequestError
@@ -33,9 +34,9 @@ from luftpause.ports.engines import (
 )
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
-from luftpause.services.dataplane.endings import BUSY, ending_of, retry_after_s
+from luftpause.services.dataplane.endings import BUSY, ending_of, marked, retry_after_s
 from luftpause.services.dataplane.forwarding import Asked, forward, is_event_stream, observer_of
-from luftpause.services.dataplane.headers import for_client, fresh_run, reframed
+from luftpause.services.dataplane.headers import for_client, fresh_run, reframed, retold
 from luftpause.services.dataplane.keepalive import Keepalive
 from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
@@ -85,9 +86,11 @@ class TurnCourse:
         "_exchange",
         "_head_sent",
         "_keepalive",
+        "_listener",
         "_offer",
         "_over",
         "_run",
+        "_said",
         "_since",
         "_spoke",
         "_wants_stream",
@@ -105,6 +108,8 @@ class TurnCourse:
         self._dialect = asked.dialect
         self._wants_stream = asked.stream
         self._exchange: Exchange | None = None
+        self._said = asked.said
+        self._listener: AnswerText | None = None
         self._keepalive: Keepalive | None = None
         self._client_left = False
         self._head_sent = False
@@ -131,7 +136,7 @@ class TurnCourse:
                 ending = "the dataplane shut down"
                 raise
             ending = TurnAbandoned
-            self._count(GONE)
+            self._counts.answered(GONE)
             _running().uncancel()
         finally:
             self._over = True
@@ -167,8 +172,7 @@ class TurnCourse:
                 raise
             await self._scheduler_failed("the scheduler dropped the turn")  # the placement was cancelled, not we
             return None
-        held_s = time.monotonic() - self._since
-        self._counts.held.add(held_s)
+        self._counts.held.add(time.monotonic() - self._since)
         return placement
 
     async def _forward(self, placement: Placement) -> float | None:
@@ -214,8 +218,9 @@ class TurnCourse:
             return
         if not (stream and self._wants_stream):
             self._stop_keepalive()
-        self._count(str(exchange.status))
-        await self._send_head(exchange.status, self._head(exchange, back))
+        self._counts.answered(str(exchange.status))
+        headers = exchange.headers if back is None else retold(exchange.headers, self._dialect.stream_type)
+        await self._send_head(exchange.status, for_client(headers, self._known_run))
         last = await self._stream(exchange, observer, placement, back)
         self._end(exchange, observer, placement)
         self._over = True
@@ -243,8 +248,12 @@ class TurnCourse:
             self._stop_keepalive()
             if exchange.status == 200:
                 self._first_byte()
+            if self._said is not None:
+                self._listener = AnswerText(stream=is_event_stream(exchange.headers))
         done = observer.done
         observer.feed(data)
+        if self._listener is not None:
+            self._listener.feed(data)
         if observer.done and not done:
             self._end(exchange, observer, placement)
 
@@ -265,7 +274,7 @@ class TurnCourse:
             raise EngineBrokeError(seen.error)
         self._end(exchange, observer, placement)
         self._over = True
-        self._count(str(exchange.status))
+        self._counts.answered(str(exchange.status))
         headers = reframed(exchange.headers)
         await send_body(self._call.send, self._known_run, back.end(), status=exchange.status, more=headers)
 
@@ -283,7 +292,7 @@ class TurnCourse:
             return
         self._over = True
         self._stop_keepalive()
-        self._count(str(exchange.status))
+        self._counts.answered(str(exchange.status))
         said_so = back.error(exchange.status, body)
         headers = reframed(exchange.headers)
         await send_body(self._call.send, self._known_run, said_so, status=exchange.status, more=headers)
@@ -308,12 +317,12 @@ class TurnCourse:
     def _end(self, exchange: Exchange, observer: Observer | None, placement: Placement) -> None:
         """Report the end of the turn; only the first one counts."""
         turn = self._offer.turn
-        self._around.turns.end(turn, ending_of(turn, placement, exchange, observer))
+        report = ending_of(turn, placement, exchange, observer)
+        self._around.turns.end(turn, marked(report, self._said, self._listener))
 
     def _first_byte(self) -> None:
-        seconds = time.monotonic() - self._since
         self._spoke = True
-        self._counts.first_byte.add(seconds)
+        self._counts.first_byte.add(time.monotonic() - self._since)
         self._around.turns.tell(FirstTokenSeen(turn=self._offer.turn))
 
     def _engine_failed(self, replica: ReplicaId, error: Exception) -> str:
@@ -341,24 +350,16 @@ class TurnCourse:
 
     async def _fail(self, failure: Failure) -> None:
         self._stop_keepalive()
-        self._count(str(failure.status))
+        self._counts.answered(str(failure.status))
         if self._head_sent:
             event = self._dialect.error_event(failure)
             await self._call.send({"type": "http.response.body", "body": event, "more_body": False})
         else:
             await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
 
-    def _count(self, status: str) -> None:
-        self._counts.answered(status)
-
     @property
     def _known_run(self) -> RunId:
         return self._run or fresh_run()
-
-    def _head(self, exchange: Exchange, back: WayBack | None) -> list[Header]:
-        if back is None:
-            return for_client(exchange.headers, self._known_run)
-        return for_client((*reframed(exchange.headers), (b"content-type", self._dialect.stream_type)), self._known_run)
 
     # What keeps a client waiting.
 
@@ -379,7 +380,7 @@ class TurnCourse:
         if self._run is None:
             return  # no header goes out before the run is known
         if not self._head_sent:
-            await self._send_head(200, for_client(_waiting(self._dialect), self._run))
+            await self._send_head(200, for_client(retold(_WAITING, self._dialect.stream_type), self._run))
             self._committed = True
         await self._call.send({"type": "http.response.body", "body": self._dialect.ping, "more_body": True})
 
@@ -389,8 +390,7 @@ class TurnCourse:
             self._head_sent = True
 
 
-def _waiting(dialect: Dialect) -> Sequence[Header]:
-    return ((b"content-type", dialect.stream_type), (b"cache-control", b"no-cache"))
+_WAITING: Final = ((b"cache-control", b"no-cache"),)
 
 
 def _running() -> asyncio.Task[None]:

@@ -9,6 +9,7 @@ from luftpause.core.dialects.dialect import Dialect, Peek
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.harness import HarnessSession, harness_session
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.said import Said, said_in
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, TurnOffer
@@ -54,11 +55,14 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
     body = await read_body(headers, call.line, around.settings)
     harness = harness_session(headers)
     found = target.dialect.peek(target.path, body, with_identity=standing.run is None and not harness.session)
+    said = None
+    if standing.run is None and not harness.session and not found.tool_calls:
+        said = said_in(target.dialect.conversation(body), f"{standing.caller}\0{found.model}")
     return TurnCourse(
         around,
         call,
         run=standing.run,
-        offer=_offer(around, standing, harness, found, len(body)),
+        offer=_offer(around, standing, harness, found, said, len(body)),
         asked=Asked(
             dialect=target.dialect,
             target=target.path.encode() + (b"?" + target.query if target.query else b""),
@@ -66,12 +70,18 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
             stream=found.stream,
             headers=for_engine(call.headers, headers),
             body=body,
+            said=said,
         ),
     )
 
 
 def _offer(
-    around: Surroundings, standing: Standing, harness: HarnessSession, found: Peek, prompt_bytes: int
+    around: Surroundings,
+    standing: Standing,
+    harness: HarnessSession,
+    found: Peek,
+    said: Said | None,
+    prompt_bytes: int,
 ) -> TurnOffer:
     return TurnOffer(
         turn=around.turns.open(),
@@ -86,6 +96,7 @@ def _offer(
             session=harness.session,
             tool_calls=found.tool_calls,
             cache_key=found.cache_key,
+            said=() if said is None else said.marks,
             parent=standing.parent,
             parent_session=harness.parent,
         ),

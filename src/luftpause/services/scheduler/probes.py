@@ -26,6 +26,9 @@ HEALTH_BYTES_MAX: Final = 64 * 1024
 _SILENT = frozenset({EngineKind.OLLAMA, EngineKind.OPENAI})
 """Engines that have no report of their load to ask for."""
 
+_BADLY_SPOKEN_BY_LLAMA_CPP = frozenset({"responses"})
+"""It drops namespace and custom tools without a word, calls a cut answer whole, and counts no events (b11549)."""
+
 _log = logging.getLogger("luftpause.probes")
 
 
@@ -81,7 +84,7 @@ class Prober:
             try:
                 probe = await self.probe(spec)
                 if asks and probe.healthy:
-                    probe = replace(probe, dialects=await self._spoken(spec))
+                    probe = replace(probe, dialects=await self._spoken(spec, probe.engine))
             except Exception:  # noqa: BLE001 — a probe that breaks must not end the probing of its replica
                 _log.exception("probe_failed", extra={"replica": spec.replica})
                 probe = ReplicaProbed(replica=spec.replica, healthy=False, cause="probing failed; the log says how")
@@ -114,13 +117,16 @@ class Prober:
             cause=health.result().cause,
         )
 
-    async def _spoken(self, spec: ReplicaSpec) -> tuple[str, ...] | None:
+    async def _spoken(self, spec: ReplicaSpec, engine: EngineKind) -> tuple[str, ...] | None:
         """Return the wire formats that a replica speaks besides, by its declaration or, without one, by asking it."""
         if spec.dialects is not None:
             return spec.dialects
         if spec.kind is ReplicaKind.SINGLE_PASS:
             return ()
-        return await spoken_at(self._engines, spec.endpoint, self._settings.probe_timeout_s)
+        spoken = await spoken_at(self._engines, spec.endpoint, self._settings.probe_timeout_s)
+        if spoken is None or EngineKind.LLAMA_CPP not in (engine, spec.engine):
+            return spoken
+        return tuple(name for name in spoken if name not in _BADLY_SPOKEN_BY_LLAMA_CPP)
 
     async def _fetch(self, endpoint: Endpoint, path: str, bytes_max: int) -> _Fetched:
         """Return the body of a 200 answer, cut at the limit; the cause for any other answer or none in time."""

@@ -38,6 +38,9 @@ from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.narrow import Narrow, halved
 from luftpause.testkit.sim.records import Due, Flight, Life, Site, Waiting
 
+OLDEST_S = 1e9
+"""No age that a peer tells counts for more."""
+
 
 class Book:
     """The tables. Only `take`, `queue`, `place`, `renew` and `settle` change them.
@@ -136,7 +139,7 @@ class Book:
             life.waiting -= 1
         self._fly(waiting.offer, replica, waiting.seen_at)
         site = self.sites[replica]
-        if comes_back and site.load is not None and site.load.waiting:
+        if comes_back and site.load is not None and site.load.waiting > 0:
             self.flying[turn].bars_batch = site.flying + self.kept_on(replica) >= site.load.running
 
     def take(self, event: Event, now: float) -> Due:
@@ -202,7 +205,7 @@ class Book:
         return self.lives.get(offer.run) if offer.kind is ReplicaKind.GENERATIVE else None
 
     def _wait(self, offer: TurnArrived, now: float) -> None:
-        arrived_at = now - max(0.0, offer.age_s)
+        arrived_at = now - min(max(0.0, offer.age_s), OLDEST_S)
         self.waiting[offer.turn] = Waiting(offer, arrived_at, next(self._numbers), now)
         if offer.kind is ReplicaKind.GENERATIVE:
             life = self.lives.get(offer.run)
@@ -352,7 +355,7 @@ class Book:
         self._fly(offer, told.replica, now)
 
     def _adopt_run(self, told: KnownRun, now: float) -> None:
-        rested_at = now - max(0.0, told.age_s)
+        rested_at = now - min(max(0.0, told.age_s), OLDEST_S)
         life = self.lives.get(told.run)
         if life is not None and (life.flying or life.waiting or life.rested_at >= rested_at):
             return

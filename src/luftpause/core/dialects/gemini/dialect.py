@@ -1,6 +1,6 @@
 """Gemini as a dialect: what the LLM door asks of it. No engine speaks it by itself, so it is always translated."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -12,9 +12,11 @@ from luftpause.core.dialects.gemini.errors import engine_refusal, error_body
 from luftpause.core.dialects.gemini.from_chat import BLANK, Answer, StreamBack, WholeBack, failure_event
 from luftpause.core.dialects.gemini.paths import called
 from luftpause.core.dialects.gemini.request import read_request
+from luftpause.core.dialects.gemini.spoken import utterances
 from luftpause.core.dialects.gemini.to_chat import chat_request
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
-from luftpause.core.dialects.request import as_array, as_object, is_text, parsed, read_members
+from luftpause.core.dialects.request import BadRequestError, as_array, as_object, is_text, parsed, read_members
+from luftpause.core.dialects.said import Utterance
 from luftpause.core.dialects.sse import EVENT_STREAM
 from luftpause.core.model.ids import ToolCallId
 
@@ -36,6 +38,13 @@ class Gemini:
         if not with_identity:
             return Peek(model=asked.model, stream=asked.stream)
         return Peek(model=asked.model, stream=asked.stream, tool_calls=_echoed(members.get("contents")))
+
+    def conversation(self, body: bytes) -> Sequence[Utterance]:
+        """See `Dialect.conversation`."""
+        try:
+            return list(utterances(read_request(body)))
+        except BadRequestError:
+            return ()
 
     def error(self, failure: Failure) -> bytes:
         """See `Dialect.error`."""
