@@ -136,7 +136,6 @@ class ReplicaProbed:
     Attributes:
         load: None when the engine reports none or its report did not arrive in time.
         engine: which engine its report looks like; AUTO when it does not say.
-        dialects: the wire formats that it speaks beside Chat Completions; None when it was not asked this time.
         cause: why it is not healthy, for people; the same trouble has the same words every time.
     """
 
@@ -144,7 +143,6 @@ class ReplicaProbed:
     healthy: bool
     load: Load | None = None
     engine: EngineKind = EngineKind.AUTO
-    dialects: tuple[str, ...] | None = None
     cause: str = ""
 
 

@@ -26,6 +26,7 @@ from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, run_to_e
 from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.services.dataplane.spoken import Spoken
 from luftpause.services.dataplane.turn_course import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
 
@@ -72,7 +73,12 @@ class Dataplane:
         self._turns = OpenTurns(link, peer=peer or PeerId(f"dp_{secrets.token_urlsafe(9)}"))
         self._metrics = DataplaneMetrics(lambda: len(self._turns))
         self._around = Surroundings(
-            link=link, engines=engines, turns=self._turns, metrics=self._metrics, settings=settings
+            link=link,
+            engines=engines,
+            turns=self._turns,
+            metrics=self._metrics,
+            settings=settings,
+            spoken=Spoken(engines),
         )
         self._renewal: asyncio.Task[None] | None = None
         self._answers: dict[str, Answer] = {

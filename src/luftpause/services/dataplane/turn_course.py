@@ -25,22 +25,17 @@ from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnStarted
 from luftpause.ports.asgi import Line, Send
-from luftpause.ports.engines import (
-    EngineBrokeError,
-    Engines,
-    EngineUnreachableError,
-    Exchange,
-    Header,
-)
+from luftpause.ports.engines import EngineBrokeError, Engines, EngineUnreachableError, Exchange, Header
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
 from luftpause.services.dataplane.endings import BUSY, ending_of, marked, retry_after_s
-from luftpause.services.dataplane.forwarding import Asked, forward, is_event_stream, observer_of
+from luftpause.services.dataplane.forwarding import CHAT, Asked, forward, is_event_stream, observer_of
 from luftpause.services.dataplane.headers import for_client, fresh_run, reframed, without_length
 from luftpause.services.dataplane.keepalive import Keepalive
 from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.services.dataplane.spoken import Spoken
 
 WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Longest answer that is kept to be said in other words; nothing honest is longer."""
@@ -62,6 +57,7 @@ class Surroundings:
     turns: OpenTurns
     metrics: DataplaneMetrics
     settings: DataplaneSettings
+    spoken: Spoken
 
 
 class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +181,8 @@ class TurnCourse:
         assert asked is not None, "a turn that was answered is not forwarded again"
         turns.tell(TurnStarted(turn=turn))
         try:
-            forwarded = forward(asked, placement)
+            speaks = self._dialect.name == CHAT or await self._around.spoken.at(placement, self._dialect.name)
+            forwarded = forward(asked, placement, speaks=speaks)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
         except BadRequestError as error:
             turns.end(turn, TurnFailed(turn=turn, cause=str(error)))

@@ -269,7 +269,7 @@ class SchedulerService:
                 endpoint=spec.endpoint,
                 why=action.why.value,
                 engine=replica.engine,
-                dialects=replica.dialects,
+                dialects=spec.dialects,
             )
             self._tickets.place(action.turn, placement)
 
