@@ -22,7 +22,7 @@ from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ReplicaId, RunId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
-from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnStarted
+from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed
 from luftpause.ports.asgi import Line, Send
 from luftpause.ports.engines import (
     EngineBrokeError,
@@ -179,7 +179,6 @@ class TurnCourse:
         """
         turn, turns, asked = self._offer.turn, self._around.turns, self._asked
         assert asked is not None, "a turn that was answered is not forwarded again"
-        turns.tell(TurnStarted(turn=turn))
         try:
             forwarded = forward(asked, placement)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
