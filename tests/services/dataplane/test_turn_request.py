@@ -269,7 +269,7 @@ def test_an_engine_out_of_reach_is_a_502_that_names_it() -> None:
             assert reply.header(RUN) == b"mine"
             turn = door.scheduler.offers[0].turn
             assert door.scheduler.kinds == ["TurnFailed"]
-            assert door.scheduler.reports[1] == TurnFailed(turn=turn, cause=message(reply.body))
+            assert door.scheduler.reports[0] == TurnFailed(turn=turn, cause=message(reply.body))
 
     run_bounded(main())
 
@@ -336,7 +336,7 @@ def test_an_engines_own_refusal_passes_unchanged(status: bytes) -> None:
             assert reply.header(RUN) == b"run_minted_1"
             turn = door.scheduler.offers[0].turn
             assert door.scheduler.kinds == ["TurnFailed"]
-            assert door.scheduler.reports[1] == TurnFailed(
+            assert door.scheduler.reports[0] == TurnFailed(
                 turn=turn,
                 cause=f"engine a: status {reply.status}",
                 retry_after_s=7.0 if reply.status in (429, 503) else None,

@@ -36,7 +36,7 @@ from luftpause.services.dataplane.answers import send_body, send_failure
 from luftpause.services.dataplane.endings import BUSY, ending_of, retry_after_s
 from luftpause.services.dataplane.forwarding import Asked, forward, is_event_stream, observer_of
 from luftpause.services.dataplane.headers import for_client, fresh_run, reframed
-from luftpause.services.dataplane.keepalive import Keepalive
+from luftpause.services.dataplane.keepalive import Keepalive, Keepalives
 from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.settings import DataplaneSettings
@@ -61,6 +61,7 @@ class Surroundings:
     turns: OpenTurns
     metrics: DataplaneMetrics
     settings: DataplaneSettings
+    keepalives: Keepalives
 
 
 class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -305,9 +306,10 @@ class TurnCourse:
         )
 
     def _end(self, exchange: Exchange, observer: Observer | None, placement: Placement) -> None:
-        """Report the end of the turn; only the first one counts."""
-        turn = self._offer.turn
-        self._around.turns.end(turn, ending_of(turn, placement, exchange, observer))
+        """Report the end of the turn, unless that was done."""
+        turn, turns = self._offer.turn, self._around.turns
+        if turn in turns:
+            turns.end(turn, ending_of(turn, placement, exchange, observer))
 
     def _first_byte(self) -> None:
         seconds = time.monotonic() - self._since
@@ -357,11 +359,8 @@ class TurnCourse:
     # What keeps a client waiting.
 
     def _begin_keepalive(self) -> None:
-        settings = self._around.settings
-        if self._wants_stream and settings.keepalive_s:
-            self._keepalive = Keepalive(
-                self._show_life, after_s=settings.keepalive_after_s, period_s=settings.keepalive_s
-            )
+        if self._wants_stream and self._around.settings.keepalive_s:
+            self._keepalive = self._around.keepalives.begin(self._show_life)
 
     def _stop_keepalive(self) -> None:
         if self._keepalive is not None:
