@@ -47,13 +47,6 @@ class TurnArrived:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStarted:
-    """The dataplane sent the turn to its engine."""
-
-    turn: TurnId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FirstTokenSeen:
     """The engine's first byte of answer arrived."""
 
@@ -212,7 +205,7 @@ class WokeUp:
     """A deadline passed. Extra ones are harmless."""
 
 
-TurnReport: TypeAlias = TurnStarted | FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnsRenewed
+TurnReport: TypeAlias = FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnsRenewed
 """What a dataplane reports about turns that it was given."""
 
 Event: TypeAlias = (

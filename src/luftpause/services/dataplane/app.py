@@ -23,6 +23,7 @@ from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
 from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, run_to_echo
+from luftpause.services.dataplane.keepalive import Keepalives
 from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.settings import DataplaneSettings
@@ -79,6 +80,7 @@ class Dataplane:
             metrics=self._metrics,
             settings=settings,
             spoken=Spoken(engines),
+            keepalives=Keepalives(after_s=settings.keepalive_after_s, period_s=settings.keepalive_s),
         )
         self._renewal: asyncio.Task[None] | None = None
         self._answers: dict[str, Answer] = {
