@@ -4,7 +4,7 @@
 
 Decisions: a closed loop of agents on queueing replicas, so that the wanted number of turns is always held, from one
 caller, from fifty, or each from another one. The second table holds everything but the number of runs. Whole turns:
-four replicas, eight turns in flight, nothing held; from the offer on its admission, its ticket, its placement, three
+four replicas, eight turns in flight, nothing held; from the offer on its admission, its ticket, its placement, two
 reports, metrics and timers, but not the making of offers and reports. Everything is told in processor time, so that a
 busy machine counts for little; collector pauses count, with the collector set as in a service.
 """
@@ -53,7 +53,6 @@ from luftpause.core.scheduling.events import (
     TurnFinished,
     TurnReport,
     TurnsRenewed,
-    TurnStarted,
 )
 from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, empty_state
@@ -308,7 +307,7 @@ def light_turns(turns: int, turns_a_run: int) -> Iterator[tuple[TurnOffer, tuple
         usage = Usage(prompt_tokens=100, completion_tokens=10)
         tools = (TOOLS[number % len(TOOLS)],) if goes_on else ()
         ended = TurnFinished(turn=turn, finish="stop", usage=usage, tool_calls=calls, tools=tools)
-        yield offer, (TurnStarted(turn=turn), FirstTokenSeen(turn=turn), ended)
+        yield offer, (FirstTokenSeen(turn=turn), ended)
 
 
 async def measure_whole_turns(turns: int, turns_a_run: int) -> Spread:

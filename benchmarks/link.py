@@ -25,7 +25,7 @@ from luftpause.adapters.link.server import LinkServer
 from luftpause.core.model.ids import CallerId, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import Endpoint, Placement, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
-from luftpause.core.scheduling.events import FirstTokenSeen, PeerResynced, TurnFinished, TurnReport, TurnStarted
+from luftpause.core.scheduling.events import FirstTokenSeen, PeerResynced, TurnFinished, TurnReport
 from luftpause.ports.scheduler import Ticket
 
 PEER = PeerId("bench")
@@ -97,7 +97,6 @@ async def one_turn(link: RemoteLink, number: int) -> None:
     ticket = await link.admit(offer(number))
     await ticket.placement
     turn = TurnId(f"{PEER}.{number}")
-    link.report(TurnStarted(turn=turn))
     link.report(FirstTokenSeen(turn=turn))
     link.report(TurnFinished(turn=turn, finish="stop"))
 

@@ -20,7 +20,6 @@ from luftpause.core.scheduling.events import (
     TurnFinished,
     TurnReport,
     TurnsRenewed,
-    TurnStarted,
 )
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 
@@ -136,7 +135,7 @@ def test_reports_arrive_in_their_order(in_world: Callable[[WorldTest], None]) ->
             ticket = await world.link.admit(offer(turn))
             await placed(ticket)
             ending = TurnFailed(turn=offer(turn).turn, cause="broke") if turn % 3 else _finished(turn)
-            told += [TurnStarted(turn=offer(turn).turn), FirstTokenSeen(turn=offer(turn).turn), ending]
+            told += [FirstTokenSeen(turn=offer(turn).turn), ending]
         for report in told:
             world.link.report(report)
         world.link.report(TurnsRenewed(turns=(TurnId("long gone"),)))
@@ -308,7 +307,7 @@ def test_a_scheduler_started_anew_is_told_everything_before_it_admits_anything(
         world.rig.hold()
         held = await world.link.admit(offer(3))
         await world.stop_server()
-        world.link.report(TurnStarted(turn=offer(1).turn))
+        world.link.report(FirstTokenSeen(turn=offer(1).turn))
         world.link.report(_finished(1))
         late = asyncio.create_task(world.link.admit(offer(4)))
         await world.start_anew(hold=True)
@@ -325,7 +324,7 @@ def test_a_scheduler_started_anew_is_told_everything_before_it_admits_anything(
             tickets[1].run: RunPhase.GENERATING,
             tickets[2].run: RunPhase.GENERATING,
         }
-        assert calls[2:4] == [TurnStarted(turn=offer(1).turn), _finished(1)]
+        assert calls[2:4] == [FirstTokenSeen(turn=offer(1).turn), _finished(1)]
         again = world.desk.offers()
         assert [call.turn for call in again] == [offer(3).turn, offer(4).turn]
         assert again[0].keys.run == held.run

@@ -43,7 +43,6 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnsRenewed,
-    TurnStarted,
     WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
@@ -155,7 +154,6 @@ class Chaos:
         elif book.flying:
             turn = dice.choice(list(book.flying))
             ends: list[Event] = [
-                TurnStarted(turn=turn),
                 FirstTokenSeen(turn=turn),
                 TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
                 TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
@@ -201,7 +199,6 @@ class Chaos:
         """Something late, said twice or about nobody."""
         turn = self.any_turn()
         known: Sequence[Event] = (
-            TurnStarted(turn=turn),
             FirstTokenSeen(turn=turn),
             TurnFinished(turn=turn),
             TurnFinished(turn=turn, tool_calls=(CALL,)),

@@ -49,12 +49,12 @@ from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Endpoint, Placement, ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer, Usage
 from luftpause.core.scheduling.events import (
+    FirstTokenSeen,
     KnownRun,
     RunPhase,
     TurnFinished,
     TurnReport,
     TurnsRenewed,
-    TurnStarted,
 )
 
 OFFER = TurnOffer(
@@ -103,18 +103,18 @@ def test_all_that_a_desk_hears_is_a_plain_frozen_value() -> None:
 
 
 GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
-    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f02a170a174"),
-    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6502a169"),
+    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f03a170a174"),
+    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6503a169"),
     "accepted": (Accepted(TurnId("p.1"), RunId("r")), "93a86163636570746564a3702e31a172"),
     "fault": (Fault("bad_token", "no"), "93a56661756c74a96261645f746f6b656ea26e6f"),
     "report": (
-        report_frame(1, TurnStarted(turn=TurnId("p.1"))),
-        "94a67265706f727401ab5475726e5374617274656481a47475726ea3702e31",
+        report_frame(1, FirstTokenSeen(turn=TurnId("p.1"))),
+        "94a67265706f727401ae4669727374546f6b656e5365656e81a47475726ea3702e31",
     ),
     "placed": (
         Placed(TurnId("t"), Placement(replica=ReplicaId("r"), endpoint=Endpoint(url="u"), why="w")),
         "93a6706c61636564a17485a77265706c696361a172a8656e64706f696e7482a375726ca175ab6170695f6b65795f656e76a0"
-        "a3776879a177a6656e67696e65a46175746fa86469616c6563747390",
+        "a3776879a177a6656e67696e65a46175746fa86469616c65637473c0",
     ),
     "refused": (
         Refused(TurnId("t"), Refusal(reason=RefusalReason.EXPIRED, message="m")),
@@ -214,7 +214,7 @@ def test_a_report_of_an_unknown_kind_or_with_a_foreign_body_is_a_frame_error() -
     with pytest.raises(FrameError, match="unknown report"):
         report_in(Report(1, "TurnLost", msgspec.Raw(b"\x80")))
     with pytest.raises(FrameError, match="not a frame"):
-        report_in(Report(1, "TurnStarted", msgspec.Raw(b"\x80")))
+        report_in(Report(1, "FirstTokenSeen", msgspec.Raw(b"\x80")))
 
 
 def test_an_announced_length_past_the_limit_ends_the_stream_after_what_came_before() -> None:

@@ -17,7 +17,6 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnsRenewed,
-    TurnStarted,
 )
 
 PLACE = Placement(replica=ReplicaId("one"), endpoint=spec().endpoint, why="it serves the model")
@@ -153,7 +152,7 @@ def test_reports_that_end_nothing_and_reports_about_strangers_change_nothing() -
     ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
     placed(ledger, 1, "r")
     before = ledger.resync(at(1))
-    ledger.reported(TurnStarted(turn=name(1)), at(1))
+    ledger.reported(FirstTokenSeen(turn=name(1)), at(1))
     ledger.reported(FirstTokenSeen(turn=name(1)), at(1))
     ledger.reported(TurnsRenewed(turns=(name(1),)), at(1))
     ledger.reported(TurnFinished(turn=name(9)), at(1))

@@ -6,7 +6,7 @@ from luftpause.adapters.link.frames import Report
 from luftpause.adapters.link.outbox import RENEWED_MAX, REPORTS_MAX, Outbox
 from luftpause.core.model.ids import Instant, ToolCallId, TurnId
 from luftpause.core.model.turns import Usage
-from luftpause.core.scheduling.events import FirstTokenSeen, TurnFailed, TurnFinished, TurnsRenewed, TurnStarted
+from luftpause.core.scheduling.events import FirstTokenSeen, TurnFailed, TurnFinished, TurnsRenewed
 
 NOW = Instant(1.0)
 T = TurnId("t")
@@ -19,16 +19,16 @@ def read(data: bytes) -> list[Report]:
 
 def test_reports_are_numbered_and_kept_until_confirmed() -> None:
     outbox = Outbox()
-    sent = [outbox.put(TurnStarted(turn=TurnId(str(n))), NOW, keep=True) for n in range(5)]
+    sent = [outbox.put(FirstTokenSeen(turn=TurnId(str(n))), NOW, keep=True) for n in range(5)]
     assert [read(frame)[0].seq for frame in sent] == [1, 2, 3, 4, 5]
-    assert [report for report, _ in outbox.confirmed(3)] == [TurnStarted(turn=TurnId(str(n))) for n in range(3)]
+    assert [report for report, _ in outbox.confirmed(3)] == [FirstTokenSeen(turn=TurnId(str(n))) for n in range(3)]
     assert list(outbox.unconfirmed()) == sent[3:]
     assert list(outbox.confirmed(2)) == []
 
 
 def test_a_report_that_matters_only_now_is_numbered_and_not_kept() -> None:
     outbox = Outbox()
-    outbox.put(TurnStarted(turn=T), NOW, keep=False)
+    outbox.put(FirstTokenSeen(turn=T), NOW, keep=False)
     kept = outbox.put(FirstTokenSeen(turn=T), NOW, keep=True)
     assert read(kept)[0].seq == 2
     assert list(outbox.unconfirmed()) == [kept]
@@ -57,6 +57,6 @@ def test_a_report_that_cannot_travel_still_ends_its_turn() -> None:
 def test_a_full_outbox_lets_the_oldest_go() -> None:
     outbox = Outbox()
     for _ in range(REPORTS_MAX + 3):
-        outbox.put(TurnStarted(turn=T), NOW, keep=True)
+        outbox.put(FirstTokenSeen(turn=T), NOW, keep=True)
     assert len(list(outbox.confirmed(0))) == 3
     assert len(list(outbox.unconfirmed())) == outbox_module.REPORTS_MAX

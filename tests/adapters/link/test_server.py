@@ -41,7 +41,7 @@ from luftpause.adapters.link.server import Graces, LinkServer
 from luftpause.core.model.ids import PeerId, PrincipalId, RunId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.turns import TurnOffer
-from luftpause.core.scheduling.events import PeerResynced, TurnFinished, TurnReport, TurnStarted
+from luftpause.core.scheduling.events import FirstTokenSeen, PeerResynced, TurnFinished, TurnReport
 from luftpause.ports.scheduler import SchedulerDesk, Ticket
 
 HELLO = Hello(LINK_PROTOCOL, PEER)
@@ -106,7 +106,7 @@ AFTER_HELLO: dict[str, tuple[list[ClientFrame | bytes], str]] = {
     "a second hello": ([HELLO], "a second hello"),
     "a second resync": ([RESYNC, RESYNC], "a second resync"),
     "an offer before the resync": ([Admit(offer(1))], "before the resync"),
-    "a report before the resync": ([report_frame(1, TurnStarted(turn=offer(1).turn))], "before the resync"),
+    "a report before the resync": ([report_frame(1, FirstTokenSeen(turn=offer(1).turn))], "before the resync"),
     "another's offer": ([RESYNC, Admit(replace(offer(1), peer=PeerId("good")))], "another peer"),
     "an unknown report": ([RESYNC, b"\0\0\0\x0e\x94\xa6report\x01\xa3odd\x80"], "unknown report"),
 }
@@ -142,7 +142,7 @@ def test_another_protocol_is_refused_with_both_numbers() -> None:
     async def story(_: LinkServer, bad: RawClient) -> None:
         bad.say(Hello(LINK_PROTOCOL + 1, PEER))
         (fault,) = await bad.hear_all()
-        assert fault == Fault("wrong_protocol", "the scheduler speaks protocol 2, the peer 3")
+        assert fault == Fault("wrong_protocol", "the scheduler speaks protocol 3, the peer 4")
 
     with_two_clients(story)
 
@@ -254,7 +254,7 @@ def test_a_goodbye_ends_the_peers_turns_at_once() -> None:
         desk = RecordingDesk(FakeDesk([spec()]))
         async with served(desk) as server, raw_client(server.port) as client:
             await client.greet()
-            client.say(report_frame(1, TurnStarted(turn=offer(1).turn)), Goodbye())
+            client.say(report_frame(1, FirstTokenSeen(turn=offer(1).turn)), Goodbye())
             assert await client.hear_all() == [Acknowledged(1)]
             await desk.until(lambda: desk.calls[-1] == PEER)
 

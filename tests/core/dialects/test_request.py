@@ -13,7 +13,16 @@ def test_only_what_is_wanted_is_decoded() -> None:
     assert (model_in(members), stream_in(members)) == ("m", True)
 
 
-@pytest.mark.parametrize("body", [b'{"input": 1, "input": 2}', b'{"model": "m", "x": "\\ud800", "model": "n"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"input": 1, "input": 2}',
+        b'{"model": "m", "x": "\\ud800", "model": "n"}',
+        b'{"":0,"":0}',
+        b'{"":0,"a":1,"":0}',
+        b'{"k":"x","\\u006b":1}',
+    ],
+)
 def test_a_repeated_key_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequestError, match="more than once"):
         read_members(body, ("model",), "input")
@@ -24,3 +33,10 @@ def test_a_repeated_key_is_refused(body: bytes) -> None:
 )
 def test_a_cache_key_is_a_text_of_bounded_length(key: object, expected: str) -> None:
     assert cache_key_in({"prompt_cache_key": key}) == expected
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"":0}', b'{"a":{"a":1,"b":{"a":2}},"b":":"}', b'{ "k" : "k:k" , "l":[":"] }\n']
+)
+def test_keys_that_are_repeated_elsewhere_than_at_the_top_do_no_harm(body: bytes) -> None:
+    assert read_members(body, (), "input") == {}

@@ -42,7 +42,6 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnsRenewed,
-    TurnStarted,
     WokeUp,
 )
 from luftpause.core.scheduling.state import Limits, empty_state
@@ -92,7 +91,6 @@ class Draw:
 
     def rare(self) -> Sequence[Callable[[], Event]]:
         return (
-            lambda: TurnStarted(turn=self.turn()),
             lambda: FirstTokenSeen(turn=self.turn()),
             lambda: TurnFailed(turn=self.turn(), cause="broke", retry_after_s=self.one(None, *SECONDS)),
             lambda: TurnAbandoned(turn=self.turn()),

@@ -25,7 +25,6 @@ from luftpause.core.scheduling.events import (
     RunEnded,
     TurnAbandoned,
     TurnsRenewed,
-    TurnStarted,
     WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
@@ -146,7 +145,6 @@ EVENTS: list[Event] = [
     arrived("t", "another"),
     arrived("u", "r"),
     arrived("u", "r", kind=ReplicaKind.SINGLE_PASS),
-    TurnStarted(turn=TurnId("t")),
     FirstTokenSeen(turn=TurnId("t")),
     finished("t"),
     finished("t", tools=1),

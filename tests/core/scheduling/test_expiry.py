@@ -7,7 +7,7 @@ from luftpause.core.model.ids import Instant, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.decide import next_deadline
-from luftpause.core.scheduling.events import FirstTokenSeen, RunPhase, TurnArrived, TurnsRenewed, TurnStarted, WokeUp
+from luftpause.core.scheduling.events import FirstTokenSeen, RunPhase, TurnArrived, TurnsRenewed, WokeUp
 from luftpause.core.scheduling.state import Limits
 
 
@@ -31,14 +31,13 @@ def test_a_turn_without_a_sign_of_life_is_dropped_after_ten_minutes_and_frees_it
 @pytest.mark.parametrize(
     "sign",
     [
-        TurnStarted(turn=TurnId("t")),
         FirstTokenSeen(turn=TurnId("t")),
         TurnsRenewed(turns=(TurnId("unknown"), TurnId("t"))),
         arrived("t"),
     ],
     ids=lambda sign: type(sign).__name__,
 )
-def test_any_sign_of_life_renews_a_turn(sign: TurnStarted | FirstTokenSeen | TurnsRenewed | TurnArrived) -> None:
+def test_any_sign_of_life_renews_a_turn(sign: FirstTokenSeen | TurnsRenewed | TurnArrived) -> None:
     world = World(spec("a"))
     world.place(arrived("t"))
     world.later(500)
@@ -198,7 +197,7 @@ def test_a_second_sign_of_life_in_the_same_second_changes_nothing() -> None:
     world.place(arrived("t"))
     world.later(0.7)
     before = world.state
-    assert world.tell(TurnStarted(turn=TurnId("t"))) == ()
+    assert world.tell(FirstTokenSeen(turn=TurnId("t"))) == ()
     assert world.state is before
     world.later(0.2)
     world.tell(FirstTokenSeen(turn=TurnId("t")))

@@ -20,7 +20,6 @@ from luftpause.core.scheduling.events import (
     RunEnded,
     TurnAbandoned,
     TurnsRenewed,
-    TurnStarted,
     WokeUp,
 )
 from luftpause.core.scheduling.state import Limits
@@ -101,7 +100,7 @@ class SchedulerLife(RuleBasedStateMachine):
     @rule(turn=turns, first_token=st.booleans())
     def show_life(self, turn: int, first_token: bool) -> None:
         name = TurnId(f"t{turn}")
-        actions = self.world.tell(FirstTokenSeen(turn=name) if first_token else TurnStarted(turn=name))
+        actions = self.world.tell(FirstTokenSeen(turn=name) if first_token else TurnsRenewed(turns=(name,)))
         if self.book.is_open(name):
             self.book.seen[name] = self.now
         if first_token:

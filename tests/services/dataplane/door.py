@@ -32,7 +32,7 @@ class PlayedScheduler:
     def __init__(self) -> None:
         self.endpoint = Endpoint(url="http://127.0.0.1:1")
         self.engine_kind = EngineKind.AUTO
-        self.dialects: tuple[str, ...] = ()
+        self.dialects: tuple[str, ...] | None = ()
         self.hold = False
         self.away: asyncio.Event | None = None
         self.breaks_with: Exception | None = None

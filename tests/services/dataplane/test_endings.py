@@ -1,3 +1,5 @@
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from luftpause.core.dialects.chat_said import AnswerText
@@ -6,7 +8,7 @@ from luftpause.core.dialects.said import Utterance, said_in
 from luftpause.core.model.ids import ReplicaId, TurnId
 from luftpause.core.model.replicas import Endpoint, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
-from luftpause.ports.engines import Header
+from luftpause.ports.engines import Header, Take
 from luftpause.services.dataplane.endings import ending_of, marked, retry_after_s
 
 TURN = TurnId("t.1")
@@ -17,10 +19,12 @@ class Answer:
     def __init__(self, status: int, headers: tuple[Header, ...] = ()) -> None:
         self.status = status
         self.headers = headers
-        self.over = True
 
     async def read(self) -> bytes:
         return b""
+
+    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+        raise AssertionError("nobody pours this answer")
 
     def close(self) -> None:
         pass

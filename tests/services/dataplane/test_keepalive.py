@@ -10,7 +10,7 @@ from adapters.raw_client import RawClient, Reply, connected
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.scheduler import TurnRefusedError
-from luftpause.services.dataplane.keepalive import Keepalive
+from luftpause.services.dataplane.keepalive import Keepalive, Keepalives
 from luftpause.services.dataplane.settings import DataplaneSettings
 from services.dataplane.door import BODY, Door, chat_bytes, open_door
 
@@ -104,7 +104,7 @@ def test_nobody_else_gets_anything_before_the_answer(
             reply = await door.chat(body=body)
             assert (reply.status, reply.body) == (500, b'{"error":"no"}')
 
-    monkeypatch.setattr("luftpause.services.dataplane.turn_course.Keepalive", never)
+    monkeypatch.setattr("luftpause.services.dataplane.keepalive.Keepalive", never)
     run_bounded(main())
 
 
@@ -226,7 +226,7 @@ def test_a_stopped_keepalive_sends_no_more() -> None:
             nonlocal signs
             signs += 1
 
-        keepalive = Keepalive(sign, after_s=0.0, period_s=0.0)
+        keepalive = Keepalives(after_s=0.0, period_s=0.0).begin(sign)
         await eventually(lambda: signs > 2)
         keepalive.stop()
         keepalive.stop()
@@ -234,5 +234,27 @@ def test_a_stopped_keepalive_sends_no_more() -> None:
         for _ in range(5):
             await asyncio.sleep(0)
         assert signs == seen
+
+    run_bounded(main())
+
+
+def test_of_many_that_wait_each_gets_its_first_sign_when_it_is_due_and_a_stopped_one_none() -> None:
+    async def main() -> None:
+        told: list[int] = []
+        keepalives = Keepalives(after_s=0.01, period_s=60.0)
+
+        def begin(number: int) -> Keepalive:
+            async def sign() -> None:
+                told.append(number)
+
+            return keepalives.begin(sign)
+
+        first, stopped = begin(1), begin(2)
+        stopped.stop()
+        await eventually(lambda: told == [1])
+        later = [begin(number) for number in (3, 4)]
+        await eventually(lambda: told == [1, 3, 4])
+        for keepalive in (first, *later):
+            keepalive.stop()
 
     run_bounded(main())

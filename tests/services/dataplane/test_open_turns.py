@@ -2,7 +2,7 @@ import asyncio
 
 from adapters.engine_http.scripted_engine import eventually, run_bounded
 from luftpause.core.model.ids import PeerId
-from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnsRenewed, TurnStarted
+from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnsRenewed
 from luftpause.services.dataplane.open_turns import OpenTurns
 from services.dataplane.door import PlayedScheduler
 
@@ -19,13 +19,13 @@ def test_only_the_first_end_of_a_turn_counts() -> None:
     turns = OpenTurns(scheduler, peer=PeerId("dp_x"))
     refused, failed = turns.open(), turns.open()
 
-    turns.tell(TurnStarted(turn=failed))
+    turns.tell(FirstTokenSeen(turn=failed))
     turns.end(refused, None)
     turns.end(refused, TurnAbandoned(turn=refused))
     turns.end(failed, TurnFailed(turn=failed, cause="x"))
     turns.end(failed, TurnAbandoned(turn=failed))
 
-    assert scheduler.reports == [TurnStarted(turn=failed), TurnFailed(turn=failed, cause="x")]
+    assert scheduler.reports == [FirstTokenSeen(turn=failed), TurnFailed(turn=failed, cause="x")]
     assert len(turns) == 0
 
 

@@ -12,7 +12,7 @@ from adapters.raw_client import connected
 from luftpause.core.dialects.said import Utterance, marks_of_answer, said_in
 from luftpause.core.model.ids import ToolCallId, ToolName, TurnId
 from luftpause.core.model.turns import Usage
-from luftpause.core.scheduling.events import FirstTokenSeen, TurnFinished, TurnReport, TurnStarted
+from luftpause.core.scheduling.events import FirstTokenSeen, TurnFinished, TurnReport
 from services.dataplane.door import BODY, chat_bytes, open_door
 
 pytestmark = pytest.mark.usefixtures("each_loop")
@@ -79,10 +79,9 @@ def test_a_large_body_and_a_stream_of_64_chunks_pass_byte_identical() -> None:
             assert hashlib.sha256(received[0].body).digest() == hashlib.sha256(body).digest()
             assert hashlib.sha256(reply.body).digest() == hashlib.sha256(b"".join(events)).digest()
             assert not reply.broken
-            assert door.scheduler.kinds == ["TurnStarted", "FirstTokenSeen", "TurnFinished"]
+            assert door.scheduler.kinds == ["FirstTokenSeen", "TurnFinished"]
             turn = door.scheduler.offers[0].turn
             assert door.scheduler.reports == [
-                TurnStarted(turn=turn),
                 FirstTokenSeen(turn=turn),
                 finished(turn, prompt),
             ]
@@ -221,7 +220,7 @@ def test_a_turn_has_ended_before_its_client_can_know(streamed: bool) -> None:
             else:
                 await client.reader.readexactly(int(reply.header(b"content-length") or 0))
                 known = list(door.scheduler.kinds)
-            assert known == ["TurnStarted", "FirstTokenSeen", "TurnFinished"]
+            assert known == ["FirstTokenSeen", "TurnFinished"]
 
     run_bounded(main())
 
@@ -315,7 +314,7 @@ def test_a_report_that_fails_does_not_leave_the_turn_open() -> None:
             door.scheduler.on_report = refuse
             reply = await door.chat()
             assert reply.broken
-            assert door.scheduler.kinds == ["TurnStarted", "FirstTokenSeen", "TurnFailed"]
+            assert door.scheduler.kinds == ["FirstTokenSeen", "TurnFailed"]
             door.scheduler.on_report = lambda report: None
             assert not (await door.chat(body=BODY)).broken
 

@@ -268,8 +268,8 @@ def test_an_engine_out_of_reach_is_a_502_that_names_it() -> None:
             assert message(reply.body) == "engine a: connection refused by 127.0.0.1:1"
             assert reply.header(RUN) == b"mine"
             turn = door.scheduler.offers[0].turn
-            assert door.scheduler.kinds == ["TurnStarted", "TurnFailed"]
-            assert door.scheduler.reports[1] == TurnFailed(turn=turn, cause=message(reply.body))
+            assert door.scheduler.kinds == ["TurnFailed"]
+            assert door.scheduler.reports[0] == TurnFailed(turn=turn, cause=message(reply.body))
 
     run_bounded(main())
 
@@ -285,7 +285,7 @@ def test_an_engine_that_speaks_no_http_is_a_502() -> None:
             reply = await door.chat()
             assert reply.status == 502
             assert message(reply.body).startswith("engine a: its answer is not valid HTTP")
-            assert door.scheduler.kinds == ["TurnStarted", "TurnFailed"]
+            assert door.scheduler.kinds == ["TurnFailed"]
 
     run_bounded(main())
 
@@ -310,7 +310,7 @@ def test_an_engine_that_dies_in_the_middle_ends_the_connection_without_an_end(
         async with open_door(ScriptedEngine(script)) as door:
             reply = await door.chat()
             assert (reply.status, reply.body, reply.broken) == (200, body, True)
-            assert door.scheduler.kinds == ["TurnStarted", *(["FirstTokenSeen"] if body else []), "TurnFailed"]
+            assert door.scheduler.kinds == [*(["FirstTokenSeen"] if body else []), "TurnFailed"]
             assert [record.message for record in caplog.records] == ["turn_failed"], "told once, and as what it is"
             await door.still_answers()
 
@@ -335,8 +335,8 @@ def test_an_engines_own_refusal_passes_unchanged(status: bytes) -> None:
             assert reply.header(b"content-length") == b"%d" % len(refusal)
             assert reply.header(RUN) == b"run_minted_1"
             turn = door.scheduler.offers[0].turn
-            assert door.scheduler.kinds == ["TurnStarted", "TurnFailed"]
-            assert door.scheduler.reports[1] == TurnFailed(
+            assert door.scheduler.kinds == ["TurnFailed"]
+            assert door.scheduler.reports[0] == TurnFailed(
                 turn=turn,
                 cause=f"engine a: status {reply.status}",
                 retry_after_s=7.0 if reply.status in (429, 503) else None,
@@ -375,11 +375,11 @@ def test_shutting_down_aborts_what_is_open_and_ends_its_turn() -> None:
         async with open_door(engine) as door:
             asking = asyncio.create_task(door.chat())
             await arrived.wait()
-            assert door.scheduler.kinds == ["TurnStarted"]
+            assert door.scheduler.kinds == []
             for task in asyncio.all_tasks():  # what the server does to applications that outlive the grace
                 if "HttpCall._run" in repr(task.get_coro()):
                     task.cancel()
-            await eventually(lambda: door.scheduler.kinds == ["TurnStarted", "TurnFailed"])
+            await eventually(lambda: door.scheduler.kinds == ["TurnFailed"])
             await engine.visits[0].closed.wait()
             reply = await asking
             assert reply.status == 500

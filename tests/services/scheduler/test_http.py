@@ -70,7 +70,6 @@ def test_the_status_tells_replicas_held_turns_and_runs() -> None:
         "kind": "generative",
         "models": ["m", "n"],
         "engine": "vllm",
-        "dialects": ["chat"],
         "healthy": True,
         "state": "full",
         "in_flight": 1,

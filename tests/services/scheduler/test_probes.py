@@ -1,13 +1,13 @@
 """Finding out how replicas are."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from luftpause.core.model.ids import ReplicaId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Load
 from luftpause.core.scheduling.events import ReplicaProbed
-from luftpause.ports.engines import EngineBrokeError, EngineRequest, EngineUnreachableError, Header
+from luftpause.ports.engines import EngineBrokeError, EngineRequest, EngineUnreachableError, Header, Take
 from luftpause.services.scheduler.probes import METRICS_BYTES_MAX, Prober
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
@@ -25,7 +25,6 @@ class FakeExchange:
     headers: Sequence[Header] = ()
     breaks: bool = False
     closed: bool = False
-    over: bool = False
 
     async def read(self) -> bytes:
         if self.pieces:
@@ -33,6 +32,9 @@ class FakeExchange:
         if self.breaks:
             raise EngineBrokeError("cut")
         return b""
+
+    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+        raise AssertionError("nobody pours this answer")
 
     def close(self) -> None:
         self.closed = True
@@ -44,16 +46,11 @@ class FakeEngines:
 
     answers: dict[str, bytes | int | str] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
-    spoken_to: list[str] = field(default_factory=list)
-    speaks: str = "messages"
     exchanges: list[FakeExchange] = field(default_factory=list)
 
     async def send(self, endpoint: Endpoint, request: EngineRequest) -> FakeExchange:
-        url = endpoint.url + request.path.decode()
-        if request.method == b"POST":
-            self.spoken_to.append(url)
-            return FakeExchange(status=400 if self.speaks in url else 404, pieces=[])
         assert request.method == b"GET"
+        url = endpoint.url + request.path.decode()
         self.asked.append((url, endpoint.api_key_env))
         await asyncio.sleep(0)
         answer = self.answers.get(url, "refuse")
@@ -268,64 +265,3 @@ def test_a_probe_that_breaks_leaves_the_replica_ill_and_the_probing_alive() -> N
         await soon(prober.close())
 
     run(story)
-
-
-def test_what_an_engine_speaks_is_asked_once_in_each_of_its_lives() -> None:
-    async def main() -> None:
-        service = SchedulerService(QUICK)
-        service.start()
-        engines = FakeEngines({"http://a.invalid/health": b"ok"})
-        prober = Prober(service, engines)
-        prober.start()
-        service.add_replica(spec("a"))
-        await until(service, "a", healthy=True)
-        assert service.state.replicas[ReplicaId("a")].dialects == ("messages",)
-        asked = len(engines.asked)
-        await eventually(lambda: len(engines.asked) > asked + 2)
-        assert engines.spoken_to == ["http://a.invalid/v1/messages", "http://a.invalid/v1/responses"]
-        engines.answers = {}
-        await until(service, "a", healthy=False)
-        engines.speaks = "responses"
-        engines.answers = {"http://a.invalid/health": b"ok"}
-        await until(service, "a", healthy=True)
-        assert service.state.replicas[ReplicaId("a")].dialects == ("responses",)
-        await prober.close()
-        service.close()
-
-    run(main)
-
-
-def test_what_is_declared_is_not_asked() -> None:
-    async def main() -> None:
-        service = SchedulerService(QUICK)
-        service.start()
-        engines = FakeEngines({"http://a.invalid/health": b"ok"})
-        prober = Prober(service, engines)
-        prober.start()
-        service.add_replica(replace(spec("a"), dialects=("responses",)))
-        await until(service, "a", healthy=True)
-        assert service.state.replicas[ReplicaId("a")].dialects == ("responses",)
-        assert engines.spoken_to == []
-        await prober.close()
-        service.close()
-
-    run(main)
-
-
-def test_what_llama_server_speaks_badly_is_translated_for_it() -> None:
-    async def main() -> None:
-        service = SchedulerService(QUICK)
-        service.start()
-        engines = FakeEngines(
-            {"http://a.invalid/health": b"ok", "http://a.invalid/metrics": b"llamacpp:requests_processing 0\n"}
-        )
-        engines.speaks = "/v1/"
-        prober = Prober(service, engines)
-        prober.start()
-        service.add_replica(spec("a"))
-        await until(service, "a", healthy=True)
-        assert service.state.replicas[ReplicaId("a")].dialects == ("messages",)
-        await prober.close()
-        service.close()
-
-    run(main)

@@ -11,7 +11,7 @@ from luftpause.adapters.event_log.lines import entry, segment
 from luftpause.core.model.ids import Instant, ToolCallId, TurnId
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.decide import decide
-from luftpause.core.scheduling.events import Event, FirstTokenSeen, ReplicaAdded, TurnFinished, TurnStarted
+from luftpause.core.scheduling.events import Event, FirstTokenSeen, ReplicaAdded, TurnFinished
 from luftpause.core.scheduling.state import Decision, Limits, State, empty_state
 from luftpause.testkit.sim import admission
 from luftpause.testkit.sim.scenario import Scenario
@@ -76,7 +76,6 @@ def turn(
     arrival = replace(arrived(name, run, model=model), prompt_bytes=400 if tokens is None else 4 * tokens[0])
     return [
         (at, arrival),
-        (at, TurnStarted(turn=TurnId(name))),
         (at + took / 2, FirstTokenSeen(turn=TurnId(name))),
         (at + took, TurnFinished(turn=TurnId(name), usage=usage, tool_calls=calls)),
     ]

@@ -25,7 +25,6 @@ from luftpause.core.scheduling.events import (
     TurnFinished,
     TurnReport,
     TurnsRenewed,
-    TurnStarted,
 )
 
 RUNS_MAX: Final = 65_536
@@ -110,7 +109,7 @@ class Ledger:
                 self._ended(turn, RunPhase.PAUSED if calls else RunPhase.IDLE, now, marks=marks, tools=tools)
             case TurnFailed(turn=turn) | TurnAbandoned(turn=turn):
                 self._ended(turn, RunPhase.IDLE, now)
-            case TurnStarted() | FirstTokenSeen() | TurnsRenewed():
+            case FirstTokenSeen() | TurnsRenewed():
                 pass
             case _:
                 assert_never(report)

@@ -16,6 +16,8 @@ from luftpause.core.model.ids import ModelName
 
 MODEL_CHARS_MAX: Final = 512
 CACHE_KEY_CHARS_MAX: Final = 256
+REPEAT_BYTES_MIN: Final = 5
+"""What the shortest repeated member adds to a body: `,"":0`."""
 LONG_VALUE_BYTES: Final = 64
 """Longer values are cut out before keys are compared, so that comparing costs the same for long conversations."""
 
@@ -93,12 +95,13 @@ def _members(body: bytes, wanted: Iterable[str], raw: str) -> Mapping[str, objec
     try:
         for key in wanted:
             if key in raws:
-                members[key] = msgspec.json.decode(raws[key])
+                members[key] = _DECODE(raws[key])
     except msgspec.DecodeError as error:
         raise BadRequestError(f"the request body is not valid JSON: {error}") from error
     return members
 
 
+_DECODE: Final = msgspec.json.Decoder().decode
 _DECODE_MEMBERS: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
@@ -131,11 +134,16 @@ class Pairs(list[tuple[str, object]]):
 
 
 def _refuse_repeats(body: bytes, values: Mapping[str, Raw]) -> None:
-    """Compare the keys of the top-level object, in a copy of the body without its long values.
+    """Make sure that no key of the top-level object is repeated.
 
-    Each member has one colon, so where there are as many colons as different keys, no key is repeated; only where there
-    are more (in texts, in nested objects, or for a repeated key) is the copy parsed.
+    A body that is as long as its members, or hardly longer, has no room for another one. Else the keys are compared in
+    a copy of the body without its long values. Each member has one colon, so where there are as many colons as
+    different keys, no key is repeated; only where there are more (in texts, in nested objects, or for a repeated key)
+    is the copy parsed.
     """
+    told = 1 + 4 * len(values) + sum(map(len, values)) + sum(map(len, values.values()))
+    if len(body) - told < REPEAT_BYTES_MIN:
+        return
     parts: list[bytes] = []
     at = 0
     for value in values.values():

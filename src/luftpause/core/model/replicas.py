@@ -69,11 +69,11 @@ class Placement:
 
     Attributes:
         engine: which engine answers there; AUTO while nobody knows.
-        dialects: the wire formats, by name, that it speaks beside Chat Completions.
+        dialects: the wire formats, by name, that it is declared to speak beside Chat Completions; None: it is asked.
     """
 
     replica: ReplicaId
     endpoint: Endpoint
     why: str
     engine: EngineKind = EngineKind.AUTO
-    dialects: tuple[str, ...] = ()
+    dialects: tuple[str, ...] | None = None

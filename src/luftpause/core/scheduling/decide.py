@@ -23,7 +23,6 @@ from luftpause.core.scheduling.events import (
     TurnFinished,
     TurnReport,
     TurnsRenewed,
-    TurnStarted,
     WokeUp,
 )
 from luftpause.core.scheduling.expiry import next_deadline
@@ -40,17 +39,11 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
         event: what happened.
         now: when the shell took it in; never smaller than with the event before.
     """
+    if isinstance(event, FirstTokenSeen) and not turns.is_news(state, event.turn, now):
+        return Decision(state, ())
     draft = Draft(state)
     match event:
-        case (
-            TurnArrived()
-            | TurnStarted()
-            | FirstTokenSeen()
-            | TurnFinished()
-            | TurnFailed()
-            | TurnAbandoned()
-            | TurnsRenewed()
-        ):
+        case TurnArrived() | FirstTokenSeen() | TurnFinished() | TurnFailed() | TurnAbandoned() | TurnsRenewed():
             _take_in_turn(draft, event, now)
         case RunEnded():
             turns.end_run(draft, event.run, now, why="ended by its owner")
@@ -76,8 +69,6 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
     match event:
         case TurnArrived():
             turns.arrive(draft, event, now)
-        case TurnStarted():
-            draft.renew((event.turn,), now)
         case FirstTokenSeen():
             turns.hear(draft, event.turn, now)
         case TurnsRenewed():

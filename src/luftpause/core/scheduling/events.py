@@ -47,13 +47,6 @@ class TurnArrived:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStarted:
-    """The dataplane sent the turn to its engine."""
-
-    turn: TurnId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FirstTokenSeen:
     """The engine's first byte of answer arrived."""
 
@@ -136,7 +129,6 @@ class ReplicaProbed:
     Attributes:
         load: None when the engine reports none or its report did not arrive in time.
         engine: which engine its report looks like; AUTO when it does not say.
-        dialects: the wire formats that it speaks beside Chat Completions; None when it was not asked this time.
         cause: why it is not healthy, for people; the same trouble has the same words every time.
     """
 
@@ -144,7 +136,6 @@ class ReplicaProbed:
     healthy: bool
     load: Load | None = None
     engine: EngineKind = EngineKind.AUTO
-    dialects: tuple[str, ...] | None = None
     cause: str = ""
 
 
@@ -214,7 +205,7 @@ class WokeUp:
     """A deadline passed. Extra ones are harmless."""
 
 
-TurnReport: TypeAlias = TurnStarted | FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnsRenewed
+TurnReport: TypeAlias = FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnsRenewed
 """What a dataplane reports about turns that it was given."""
 
 Event: TypeAlias = (

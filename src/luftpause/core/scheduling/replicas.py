@@ -65,7 +65,6 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
         seen_healthy=known.seen_healthy or event.healthy,
         load=event.load if event.healthy else None,
         engine=engine,
-        dialects=known.dialects if event.dialects is None else event.dialects,
         why="" if event.healthy else event.cause,
         window=after_outage(draft.limits) if comes_back else before.window,
     )

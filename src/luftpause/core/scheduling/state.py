@@ -103,7 +103,6 @@ class Replica(NamedTuple):
         order: smaller was declared earlier; keeps its value when the declaration is replaced.
         epoch: which of its lives this is. A run that was bound in an earlier one has lost its prefix.
         seen_healthy: whether any probe ever found it healthy.
-        dialects: the wire formats that its engine was seen to speak beside Chat Completions.
         load: as last reported; None when the engine reports none.
         in_flight: turns placed here that have not ended.
         kept: interactive runs of this epoch that are paused here with no turn waiting: batch leaves them room.
@@ -122,7 +121,6 @@ class Replica(NamedTuple):
     order: int
     epoch: int
     engine: EngineKind = EngineKind.AUTO
-    dialects: tuple[str, ...] = ()
     healthy: bool = False
     seen_healthy: bool = False
     load: Load | None = None

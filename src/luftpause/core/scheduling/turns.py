@@ -17,7 +17,7 @@ from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.fairness import drain, somebody_waits
 from luftpause.core.scheduling.placing import place
-from luftpause.core.scheduling.state import HeldTurn, Replica, Run, Turn, without
+from luftpause.core.scheduling.state import HeldTurn, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
 
 _KIND_WORDS = {ReplicaKind.GENERATIVE: "Generative", ReplicaKind.SINGLE_PASS: "Single-pass"}
@@ -88,6 +88,16 @@ def end(
         _end_in_flight(draft, in_flight, now, paused=paused, answered=answered, tools=tools)
     elif turn in draft.held:
         leave_queue(draft, turn, now)
+
+
+def is_news(state: State, turn: TurnId, now: Instant) -> bool:
+    """Say whether the first token of a turn may change anything: as a rule nobody waits for it."""
+    in_flight = state.turns.get(turn)
+    if in_flight is None or in_flight.returning:
+        return True
+    deadlines = state.peer_deadlines
+    last_sign = state.open_by_peer[in_flight.arrival.peer][turn]
+    return last_sign != deadlines.bucket(now + state.limits.turn_timeout_s)
 
 
 def hear(draft: Draft, turn: TurnId, now: Instant) -> None:

@@ -58,7 +58,6 @@ class ReplicaView:
     kind: ReplicaKind
     models: tuple[ModelName, ...]
     engine: EngineKind
-    dialects: tuple[str, ...]
     phase: ReplicaPhase
     healthy: bool
     in_flight: int
@@ -188,7 +187,6 @@ def _view_replica(replica: Replica) -> ReplicaView:
         kind=spec.kind,
         models=spec.models,
         engine=replica.engine,
-        dialects=("chat", *replica.dialects) if spec.kind is ReplicaKind.GENERATIVE else (),
         phase=_phase(replica),
         healthy=replica.healthy,
         in_flight=replica.in_flight,

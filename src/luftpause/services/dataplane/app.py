@@ -19,10 +19,12 @@ from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
 from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, run_to_echo
+from luftpause.services.dataplane.keepalive import Keepalives
 from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_for
 from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.services.dataplane.spoken import Spoken
 from luftpause.services.dataplane.turn_course import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
 
@@ -62,7 +64,13 @@ class Dataplane:
         self._turns = OpenTurns(link, peer=peer or PeerId(f"dp_{secrets.token_urlsafe(9)}"))
         self._metrics = DataplaneMetrics(lambda: len(self._turns))
         self._around = Surroundings(
-            link=link, engines=engines, turns=self._turns, metrics=self._metrics, settings=settings
+            link=link,
+            engines=engines,
+            turns=self._turns,
+            metrics=self._metrics,
+            settings=settings,
+            spoken=Spoken(engines),
+            keepalives=Keepalives(after_s=settings.keepalive_after_s, period_s=settings.keepalive_s),
         )
         self._renewal: asyncio.Task[None] | None = None
         self._answers: dict[str, Answer] = {

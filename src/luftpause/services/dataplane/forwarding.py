@@ -14,11 +14,14 @@ from luftpause.core.dialects.chat_assembly import ChatAssembly
 from luftpause.core.dialects.dialect import Dialect, TranslatedDialect, WayBack
 from luftpause.core.dialects.edits import with_members
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
+from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said
 from luftpause.core.model.replicas import EngineKind, Placement
 from luftpause.ports.engines import EngineRequest, Exchange, Header
 
+CHAT: Final = OpenAiChat.name
+"""Every engine speaks it."""
 CHAT_PATH: Final = b"/v1/chat/completions"
 _AS_STREAM: Final = {"stream": True, "stream_options": {"include_usage": True}}
 
@@ -69,19 +72,19 @@ class AssembledTranslation:
         return self._translation.error(status, body)
 
 
-def forward(asked: Asked, placement: Placement) -> Forwarded:
-    """Return what the engine of a placement is sent.
+def forward(asked: Asked, placement: Placement, *, speaks: bool) -> Forwarded:
+    """Return what the engine of a placement is sent. `speaks`: whether it speaks the client's dialect.
 
     Raises:
         BadRequestError: the engine does not speak the client's dialect, and the request cannot be said in its own.
     """
     dialect = asked.dialect
     unnoticed = placement.engine is EngineKind.LLAMA_CPP and not asked.stream
-    if dialect.name == "chat":
+    if dialect.name == CHAT:
         if not unnoticed:
             return Forwarded(request=_request(asked, CHAT_PATH, asked.body), back=None)
         return _as_stream(asked, asked.body, ChatAssembly())
-    if dialect.name in placement.dialects and not unnoticed:
+    if speaks and not unnoticed:
         return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
     translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body)
     if unnoticed:

@@ -1,39 +1,74 @@
-"""Keeps a streaming client waiting: after a while without an answer it gets one sign of life after another.
+"""Keeps streaming clients waiting: after a while without an answer they get one sign of life after another.
 
-Knows when, not what: the turn says what a sign is. Nothing is sent between an engine's own bytes.
+Knows when, not what: the turn says what a sign is. Nothing is sent between an engine's own bytes. Nearly every turn is
+answered before its first sign, so all that wait for theirs share one timer.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+Sign: TypeAlias = Callable[[], Awaitable[None]]
+"""Sends one sign of life; while it waits for a slow client no other is sent."""
 
 
 class Keepalive:
-    """Calls `sign` after `after_s` seconds, then every `period_s`, until it is stopped. It must run on the event loop.
+    """One client that waits. `Keepalives.begin` makes it."""
+
+    __slots__ = ("_keepalives", "sign", "task")
+
+    def __init__(self, keepalives: "Keepalives", sign: Sign) -> None:
+        self.sign = sign
+        self.task: asyncio.Task[None] | None = None
+        self._keepalives = keepalives
+
+    def stop(self) -> None:
+        """Send no more. Calling it again changes nothing."""
+        if self.task is not None:
+            self.task.cancel()
+        else:
+            self._keepalives.drop(self)
+
+
+class Keepalives:
+    """All that wait. It must run on the event loop.
 
     Args:
-        sign: sends one sign of life; while it waits for a slow client no other is sent.
         after_s: how long nothing is sent, seconds.
         period_s: from one sign to the next, seconds.
     """
 
-    __slots__ = ("_period_s", "_sign", "_task", "_timer")
-
-    def __init__(self, sign: Callable[[], Awaitable[None]], *, after_s: float, period_s: float) -> None:
-        self._sign = sign
+    def __init__(self, *, after_s: float, period_s: float) -> None:
+        self._after_s = after_s
         self._period_s = period_s
-        self._task: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(after_s, self._begin)
+        self._due: dict[Keepalive, float] = {}  # in the order they began, so also the order they are due in
+        self._timer: asyncio.TimerHandle | None = None
 
-    def stop(self) -> None:
-        """Send no more. Calling it again changes nothing."""
-        self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
+    def begin(self, sign: Sign) -> Keepalive:
+        """Let a client wait, until its keepalive is stopped."""
+        loop = asyncio.get_running_loop()
+        keepalive = Keepalive(self, sign)
+        self._due[keepalive] = loop.time() + self._after_s
+        if self._timer is None:
+            self._timer = loop.call_later(self._after_s, self._look)
+        return keepalive
 
-    def _begin(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._go_on(), name="keepalive")
+    def drop(self, keepalive: Keepalive) -> None:
+        """Forget one that waits for its first sign; one that does not changes nothing."""
+        self._due.pop(keepalive, None)
 
-    async def _go_on(self) -> None:
+    def _look(self) -> None:
+        """Begin to send to all that have waited for long enough."""
+        loop = asyncio.get_running_loop()
+        self._timer = None
+        for keepalive, due in list(self._due.items()):
+            if due > loop.time():
+                self._timer = loop.call_at(due, self._look)
+                return
+            del self._due[keepalive]
+            keepalive.task = loop.create_task(self._go_on(keepalive.sign), name="keepalive")
+
+    async def _go_on(self, sign: Sign) -> None:
         while True:
-            await self._sign()
+            await sign()
             await asyncio.sleep(self._period_s)

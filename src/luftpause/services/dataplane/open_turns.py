@@ -24,6 +24,9 @@ class OpenTurns:
     def __len__(self) -> int:
         return len(self._open)
 
+    def __contains__(self, turn: TurnId) -> bool:
+        return turn in self._open
+
     @property
     def turns(self) -> Sequence[TurnId]:
         """All open turns, oldest first."""

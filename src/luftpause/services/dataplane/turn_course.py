@@ -23,24 +23,19 @@ from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ReplicaId, RunId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
-from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnStarted
+from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed
 from luftpause.ports.asgi import Line, Send
-from luftpause.ports.engines import (
-    EngineBrokeError,
-    Engines,
-    EngineUnreachableError,
-    Exchange,
-    Header,
-)
+from luftpause.ports.engines import EngineBrokeError, Engines, EngineUnreachableError, Exchange, Header
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
 from luftpause.services.dataplane.endings import BUSY, ending_of, marked, retry_after_s
-from luftpause.services.dataplane.forwarding import Asked, forward, is_event_stream, observer_of
+from luftpause.services.dataplane.forwarding import CHAT, Asked, forward, is_event_stream, observer_of
 from luftpause.services.dataplane.headers import for_client, fresh_run, reframed, retold
-from luftpause.services.dataplane.keepalive import Keepalive
+from luftpause.services.dataplane.keepalive import Keepalive, Keepalives
 from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.services.dataplane.spoken import Spoken
 
 WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Longest answer that is kept to be said in other words; nothing honest is longer."""
@@ -62,6 +57,8 @@ class Surroundings:
     turns: OpenTurns
     metrics: DataplaneMetrics
     settings: DataplaneSettings
+    spoken: Spoken
+    keepalives: Keepalives
 
 
 class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,9 +180,9 @@ class TurnCourse:
         """
         turn, turns, asked = self._offer.turn, self._around.turns, self._asked
         assert asked is not None, "a turn that was answered is not forwarded again"
-        turns.tell(TurnStarted(turn=turn))
         try:
-            forwarded = forward(asked, placement)
+            speaks = self._dialect.name == CHAT or await self._around.spoken.at(placement, self._dialect.name)
+            forwarded = forward(asked, placement, speaks=speaks)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
         except BadRequestError as error:
             turns.end(turn, TurnFailed(turn=turn, cause=str(error)))
@@ -220,27 +217,23 @@ class TurnCourse:
             self._stop_keepalive()
         self._counts.answered(str(exchange.status))
         headers = exchange.headers if back is None else retold(exchange.headers, self._dialect.stream_type)
-        await self._send_head(exchange.status, for_client(headers, self._known_run))
-        last = await self._stream(exchange, observer, placement, back)
-        self._end(exchange, observer, placement)
-        self._over = True
-        await self._call.send({"type": "http.response.body", "body": last, "more_body": False})
+        self._send_head(exchange.status, for_client(headers, self._known_run))
+        line = self._call.line
 
-    async def _stream(
-        self, exchange: Exchange, observer: Observer | None, placement: Placement, back: WayBack | None
-    ) -> bytes:
-        """Send every piece on as it comes, and look at it in passing. Return what is to be sent with the end."""
-        send = self._call.send
-        while data := await exchange.read():
-            if observer is not None:
+        def take(data: bytes, is_last: bool) -> bool:
+            """Send a piece on as it comes, and look at it in passing."""
+            if data and observer is not None:
                 self._watch(exchange, observer, placement, data)
             if back is not None:
-                data = back.feed(data)
-            if exchange.over:
-                break
-            if data:
-                await send({"type": "http.response.body", "body": data, "more_body": True})
-        return data if back is None else data + back.end()
+                data = back.feed(data) + back.end() if is_last else back.feed(data)
+            if not is_last:
+                return line.write(data)
+            self._end(exchange, observer, placement)
+            self._over = True
+            line.end(data)
+            return True
+
+        await exchange.pour(take, line.room)
 
     def _watch(self, exchange: Exchange, observer: Observer, placement: Placement, data: bytes) -> None:
         """Look at a piece of an answer."""
@@ -315,10 +308,11 @@ class TurnCourse:
         )
 
     def _end(self, exchange: Exchange, observer: Observer | None, placement: Placement) -> None:
-        """Report the end of the turn; only the first one counts."""
-        turn = self._offer.turn
-        report = ending_of(turn, placement, exchange, observer)
-        self._around.turns.end(turn, marked(report, self._said, self._listener))
+        """Report the end of the turn, unless that was done."""
+        turn, turns = self._offer.turn, self._around.turns
+        if turn in turns:
+            report = ending_of(turn, placement, exchange, observer)
+            turns.end(turn, marked(report, self._said, self._listener))
 
     def _first_byte(self) -> None:
         self._spoke = True
@@ -353,7 +347,8 @@ class TurnCourse:
         self._counts.answered(str(failure.status))
         if self._head_sent:
             event = self._dialect.error_event(failure)
-            await self._call.send({"type": "http.response.body", "body": event, "more_body": False})
+            await self._call.line.room()
+            self._call.line.end(event)
         else:
             await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
 
@@ -364,11 +359,8 @@ class TurnCourse:
     # What keeps a client waiting.
 
     def _begin_keepalive(self) -> None:
-        settings = self._around.settings
-        if self._wants_stream and settings.keepalive_s:
-            self._keepalive = Keepalive(
-                self._show_life, after_s=settings.keepalive_after_s, period_s=settings.keepalive_s
-            )
+        if self._wants_stream and self._around.settings.keepalive_s:
+            self._keepalive = self._around.keepalives.begin(self._show_life)
 
     def _stop_keepalive(self) -> None:
         if self._keepalive is not None:
@@ -379,14 +371,16 @@ class TurnCourse:
         """Send a sign of life: from the first one on the client has a 200."""
         if self._run is None:
             return  # no header goes out before the run is known
+        line = self._call.line
+        await line.room()
         if not self._head_sent:
-            await self._send_head(200, for_client(retold(_WAITING, self._dialect.stream_type), self._run))
+            self._send_head(200, for_client(retold(_WAITING, self._dialect.stream_type), self._run))
             self._committed = True
-        await self._call.send({"type": "http.response.body", "body": self._dialect.ping, "more_body": True})
+        line.write(self._dialect.ping)
 
-    async def _send_head(self, status: int, headers: Sequence[Header]) -> None:
+    def _send_head(self, status: int, headers: Sequence[Header]) -> None:
         if not self._head_sent:
-            await self._call.send({"type": "http.response.start", "status": status, "headers": headers})
+            self._call.line.begin(status, headers)
             self._head_sent = True
 
 

@@ -84,7 +84,6 @@ def _replica(replica: ReplicaView) -> Json:
         "kind": replica.kind.value,
         "models": list(replica.models),
         "engine": replica.engine.value,
-        "dialects": list(replica.dialects),
         "healthy": replica.healthy,
         "state": replica.phase.value,
         "in_flight": replica.in_flight,

@@ -38,6 +38,7 @@ class RunIdentity:
         self._owners: OrderedDict[RunId, tuple[PrincipalId, Instant]] = OrderedDict()
         self._marks: OrderedDict[_MarkKey, tuple[RunId | None, Instant]] = OrderedDict()
         self._marks_of: dict[RunId, set[_MarkKey]] = {}
+        self._none_due_before = 0.0
 
     def resolve(self, principal: PrincipalId, keys: IdentityKeys, now: Instant) -> RunId | Refusal:
         """Return the run of a turn: the one it names, else the one it is recognised as, else a new one.
@@ -117,10 +118,14 @@ class RunIdentity:
 
     def _prune(self, now: Instant) -> None:
         """Drop what is too old or too much; each entry is looked at when it has become the oldest."""
+        if now < self._none_due_before and max(len(self._marks), len(self._owners)) <= ENTRIES_MAX:
+            return
         limit = now - self._memory_s
+        oldest = now
         while self._marks:
             key, (run, seen) = next(iter(self._marks.items()))
             if seen >= limit and len(self._marks) <= ENTRIES_MAX:
+                oldest = seen
                 break
             del self._marks[key]
             if run is not None:
@@ -128,12 +133,14 @@ class RunIdentity:
         while self._owners:
             name, (principal, seen) = next(iter(self._owners.items()))
             if seen >= limit and len(self._owners) <= ENTRIES_MAX:
+                oldest = min(oldest, seen)
                 break
             if self._find(name) is not None and len(self._owners) <= ENTRIES_MAX:
                 self._owners[name] = (principal, now)
                 self._owners.move_to_end(name)
             else:
                 self.forget(name)
+        self._none_due_before = oldest + self._memory_s
 
     def _drop_key(self, run: RunId, key: _MarkKey) -> None:
         keys = self._marks_of.get(run)

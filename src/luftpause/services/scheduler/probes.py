@@ -6,17 +6,16 @@ are probed side by side: a slow one delays no other.
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from luftpause.core.dialects.engine_metrics import parse_load, recognise
 from luftpause.core.model.ids import ReplicaId
-from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaSpec
 from luftpause.core.scheduling.events import ReplicaProbed
 from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, EngineUnreachableError
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
-from luftpause.services.scheduler.spoken import spoken_at
 
 METRICS_PATH: Final = "/metrics"
 METRICS_BYTES_MAX: Final = 1024 * 1024
@@ -25,9 +24,6 @@ HEALTH_BYTES_MAX: Final = 64 * 1024
 
 _SILENT = frozenset({EngineKind.OLLAMA, EngineKind.OPENAI})
 """Engines that have no report of their load to ask for."""
-
-_BADLY_SPOKEN_BY_LLAMA_CPP = frozenset({"responses"})
-"""It drops namespace and custom tools without a word, calls a cut answer whole, and counts no events (b11549)."""
 
 _log = logging.getLogger("luftpause.probes")
 
@@ -78,18 +74,14 @@ class Prober:
         loop = asyncio.get_running_loop()
         period_s = self._settings.probe_eager_s
         overdue_at: float | None = loop.time() + self._settings.not_ready_warning_s
-        asks = True
         while True:
             started = loop.time()
             try:
                 probe = await self.probe(spec)
-                if asks and probe.healthy:
-                    probe = replace(probe, dialects=await self._spoken(spec, probe.engine))
             except Exception:  # noqa: BLE001 — a probe that breaks must not end the probing of its replica
                 _log.exception("probe_failed", extra={"replica": spec.replica})
                 probe = ReplicaProbed(replica=spec.replica, healthy=False, cause="probing failed; the log says how")
                 period_s = self._settings.probe_period_s
-            asks = not probe.healthy or (asks and probe.dialects is None)
             self._service.probed(probe)
             if probe.healthy:
                 period_s = self._settings.probe_period_s
@@ -116,17 +108,6 @@ class Prober:
             engine=_engine(spec, texts),
             cause=health.result().cause,
         )
-
-    async def _spoken(self, spec: ReplicaSpec, engine: EngineKind) -> tuple[str, ...] | None:
-        """Return the wire formats that a replica speaks besides, by its declaration or, without one, by asking it."""
-        if spec.dialects is not None:
-            return spec.dialects
-        if spec.kind is ReplicaKind.SINGLE_PASS:
-            return ()
-        spoken = await spoken_at(self._engines, spec.endpoint, self._settings.probe_timeout_s)
-        if spoken is None or EngineKind.LLAMA_CPP not in (engine, spec.engine):
-            return spoken
-        return tuple(name for name in spoken if name not in _BADLY_SPOKEN_BY_LLAMA_CPP)
 
     async def _fetch(self, endpoint: Endpoint, path: str, bytes_max: int) -> _Fetched:
         """Return the body of a 200 answer, cut at the limit; the cause for any other answer or none in time."""

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, assert_never
 
 from luftpause.core.model.ids import Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
@@ -81,6 +81,7 @@ class SchedulerService:
         self._tickets = Tickets()
         self._listeners: list[ReplicaListener] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._clock: Callable[[], float] | None = None
         self._started_at: float | None = None
         self._closed = False
 
@@ -101,7 +102,10 @@ class SchedulerService:
 
     def now(self) -> Instant:
         """Return the present on the clock that the state's instants are told in."""
-        return Instant(asyncio.get_running_loop().time())
+        clock = self._clock
+        if clock is None:
+            clock = self._clock = asyncio.get_running_loop().time  # asking for the loop each time costs a system call
+        return Instant(clock())
 
     def start(self) -> None:
         """Begin. Needs the running event loop."""
@@ -207,16 +211,16 @@ class SchedulerService:
 
     def _submit(self, event: Event) -> None:
         """Take an event in now, or right after the one that is being taken in."""
-        self._mailbox.append(event)
         if self._busy:
+            self._mailbox.append(event)
             return
         self._busy = True
         try:
+            self._take_in(event)
             while self._mailbox:
                 self._take_in(self._mailbox.popleft())
         finally:
             self._busy = False
-        self._arm()
 
     def _take_in(self, event: Event) -> None:
         before = self._state
@@ -232,12 +236,18 @@ class SchedulerService:
                 self._tickets.refuse(turn, _FAULT)
             return
         self._metrics.decided(time.perf_counter() - started, decision.actions)
-        self._state = decision.state
+        state = self._state = decision.state
         for witness in self._witnesses:
             witness.decided(before, event, now, decision)
         for action in decision.actions:
             self._perform(action)
         self._follow(event, before)
+        if (
+            state.peer_deadlines is not before.peer_deadlines
+            or state.run_deadlines is not before.run_deadlines
+            or state.replica_deadlines is not before.replica_deadlines
+        ):
+            self._arm()
 
     def _perform(self, action: Action) -> None:
         match action:
@@ -269,7 +279,7 @@ class SchedulerService:
                 endpoint=spec.endpoint,
                 why=action.why.value,
                 engine=replica.engine,
-                dialects=replica.dialects,
+                dialects=spec.dialects,
             )
             self._tickets.place(action.turn, placement)
 
@@ -322,6 +332,7 @@ class SchedulerService:
     def _wake_up(self) -> None:
         self._timer = None
         self._submit(WokeUp())
+        self._arm()
 
 
 _SHUTTING_DOWN = Refusal(reason=RefusalReason.SHUTTING_DOWN, message="the scheduler is shutting down")

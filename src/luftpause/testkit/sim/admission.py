@@ -28,7 +28,6 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnsRenewed,
-    TurnStarted,
     WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
@@ -156,7 +155,6 @@ class TurnAdmission:
         match action:
             case PlaceTurn():
                 self._pool.send(self._open[action.turn], self._numbers[action.replica])
-                self._mailbox.append(TurnStarted(turn=action.turn))
             case RefuseTurn():
                 self._pool.refuse(self._open.pop(action.turn))
             case HoldTurn() | ForgetRun():

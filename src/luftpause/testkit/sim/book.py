@@ -31,7 +31,6 @@ from luftpause.core.scheduling.events import (
     TurnFinished,
     TurnReport,
     TurnsRenewed,
-    TurnStarted,
     WokeUp,
 )
 from luftpause.core.scheduling.state import Limits
@@ -148,7 +147,7 @@ class Book:
         match event:
             case TurnArrived():
                 self._wait(event, now)
-            case TurnStarted() | FirstTokenSeen() | TurnsRenewed() | TurnFinished() | TurnFailed() | TurnAbandoned():
+            case FirstTokenSeen() | TurnsRenewed() | TurnFinished() | TurnFailed() | TurnAbandoned():
                 self._take_in_report(event, now)
             case RunEnded():
                 self._forget(event.run, due)
@@ -169,8 +168,6 @@ class Book:
 
     def _take_in_report(self, report: TurnReport, now: float) -> None:
         match report:
-            case TurnStarted():
-                self.renew(report.turn, now)
             case FirstTokenSeen():
                 self.renew(report.turn, now)
                 if report.turn in self.flying:

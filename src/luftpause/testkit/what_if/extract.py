@@ -35,7 +35,6 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnsRenewed,
-    TurnStarted,
 )
 from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.what_if.pool import SeenPool
@@ -148,8 +147,6 @@ class Extractor:
         match event:
             case TurnArrived():
                 self._arrive(event)
-            case TurnStarted(turn=turn):
-                self._renew((turn,))
             case FirstTokenSeen(turn=turn):
                 self._renew((turn,))
                 self._begin_answer(turn)
