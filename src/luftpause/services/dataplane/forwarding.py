@@ -15,10 +15,10 @@ from luftpause.core.dialects.dialect import Dialect, TranslatedDialect, WayBack
 from luftpause.core.dialects.edits import with_members
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.single_request import CHAT_PATH, Sent, SingleRequest
 from luftpause.core.model.replicas import EngineKind, Placement
 from luftpause.ports.engines import EngineRequest, Exchange, Header
 
-CHAT_PATH: Final = b"/v1/chat/completions"
 _AS_STREAM: Final = {"stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -78,6 +78,8 @@ def forward(asked: Asked, placement: Placement) -> Forwarded:
         if not unnoticed:
             return Forwarded(request=_request(asked, CHAT_PATH, asked.body), back=None)
         return _as_stream(asked, asked.body, ChatAssembly())
+    if isinstance(dialect, SingleRequest):
+        return _single(asked, dialect.sent(asked.target, asked.body, placement), unnoticed=unnoticed)
     if dialect.name in placement.dialects and not unnoticed:
         return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
     translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body)
@@ -99,6 +101,12 @@ def observer_of(asked: Asked, forwarded: Forwarded, exchange: Exchange) -> Obser
 def is_event_stream(headers: Sequence[Header]) -> bool:
     """Say whether an answer comes as server-sent events."""
     return any(name == b"content-type" and value[:17].lower() == b"text/event-stream" for name, value in headers)
+
+
+def _single(asked: Asked, sent: Sent, *, unnoticed: bool) -> Forwarded:
+    if unnoticed and sent.back is not None and sent.target == CHAT_PATH:
+        return _as_stream(asked, sent.body, AssembledTranslation(sent.back))
+    return Forwarded(request=_request(asked, sent.target, sent.body), back=sent.back)
 
 
 def _as_stream(asked: Asked, body: bytes, back: WayBack) -> Forwarded:
