@@ -173,6 +173,23 @@ def test_models_are_listed() -> None:
     run_bounded(main())
 
 
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"])
+def test_one_model_is_told_of_if_it_is_served(method: bytes) -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, method, b"/v1/models/m")
+            assert reply.status == 200
+            if method == b"GET":
+                assert json.loads(reply.body) == {"id": "m", "object": "model", "created": 0, "owned_by": "luftpause"}
+            for unknown in (b"/v1/models/nope", b"/v1/models/", b"/v1/models/m/x"):
+                reply = await fetch(door.url, method, unknown)
+                assert reply.status == 404
+                assert reply.header(RUN) is not None
+            assert (await fetch(door.url, b"DELETE", b"/v1/models/m")).header(b"allow") == b"GET, HEAD"
+
+    run_bounded(main())
+
+
 def test_a_run_is_ended() -> None:
     async def main() -> None:
         async with open_door() as door:
@@ -193,7 +210,7 @@ def test_questions_do_not_wait_for_ever_for_a_scheduler_that_is_away() -> None:
     async def main() -> None:
         async with open_door(settings=DataplaneSettings(link_timeout_s=0.01)) as door:
             door.scheduler.away = asyncio.Event()
-            for method, path in ((b"GET", b"/v1/models"), (b"DELETE", b"/v1/runs/known")):
+            for method, path in ((b"GET", b"/v1/models"), (b"GET", b"/v1/models/m"), (b"DELETE", b"/v1/runs/known")):
                 reply = await fetch(door.url, method, path)
                 assert reply.status == 503
                 assert json.loads(reply.body)["error"]["code"] == "scheduler_away"

@@ -9,7 +9,7 @@ from luftpause.adapters.event_log.lines import gap
 from luftpause.adapters.event_log.reading import UnreadableError
 from luftpause.core.model.ids import Instant, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
-from luftpause.core.model.turns import ServiceClass
+from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
     Event,
@@ -67,6 +67,7 @@ def test_what_failed_or_was_given_up_is_left_out_and_counted() -> None:
     broken: list[tuple[float, Event]] = [(1.0, arrived("1", "r")), (2.0, failed("1")), (3.0, arrived("2", "r"))]
     broken += [(4.0, TurnAbandoned(turn=TurnId("2"))), (4.5, arrived("3", "s")), (4.6, failed("3"))]
     broken += [(4.7, arrived("4", "r", model="none")), (4.8, arrived("5", "r", kind=ReplicaKind.SINGLE_PASS))]
+    broken += [(4.9, arrived("7", "r", shape=TurnShape.ALONE))]
     trace = extract(log_of(*declared(), *broken, *turn("6", "r", 5.0, 1.0)))
     assert [each.arrived_at for each in only(trace).turns] == [5.0]
     assert trace.left_out == {
@@ -74,6 +75,7 @@ def test_what_failed_or_was_given_up_is_left_out_and_counted() -> None:
         "abandoned turns": 1,
         "refused turns": 1,
         "single-pass turns": 1,
+        "turns in no run": 1,
         "runs that were never answered": 2,
         "runs split at turns side by side or by model": 1,
     }

@@ -21,6 +21,7 @@ class FailureCode(Enum):
     FORBIDDEN_ORIGIN = "forbidden_origin"
     NOT_FOUND = "not_found"
     UNKNOWN_MODEL = "unknown_model"
+    MODEL_NEEDED = "model_needed"
     UNKNOWN_RUN = "unknown_run"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     BODY_TIMEOUT = "body_timeout"
@@ -40,6 +41,7 @@ class FailureCode(Enum):
 _STATUS = {
     FailureCode.BAD_HTTP: 400,
     FailureCode.BAD_REQUEST: 400,
+    FailureCode.MODEL_NEEDED: 400,
     FailureCode.UNAUTHORIZED: 401,
     FailureCode.FORBIDDEN_ORIGIN: 403,
     FailureCode.NOT_FOUND: 404,

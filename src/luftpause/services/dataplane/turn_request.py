@@ -11,7 +11,6 @@ from luftpause.core.dialects.harness import HarnessSession, harness_session
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said, said_in
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL
-from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, TurnOffer
 from luftpause.ports.asgi import ClientLeftError
 from luftpause.services.dataplane.answers import send_failure
@@ -87,7 +86,7 @@ def _offer(
         turn=around.turns.open(),
         peer=around.turns.peer,
         model=found.model,
-        kind=ReplicaKind.GENERATIVE,
+        kind=found.kind,
         service_class=standing.service_class,
         caller=standing.caller,
         principal=ANONYMOUS_PRINCIPAL,
@@ -101,4 +100,5 @@ def _offer(
             parent_session=harness.parent,
         ),
         prompt_bytes=prompt_bytes,
+        shape=found.shape,
     )
