@@ -7,6 +7,8 @@ from asyncio import Task
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, Protocol, TypeAlias
 
+from luftpause.core.model.principals import ANONYMOUS, Principal
+
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -15,6 +17,16 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LINE_EXTENSION: Final = "luftpause.http"
 """Key in `scope["extensions"]` of a dictionary whose `"line"` is the request's `Line`. Other servers lack it."""
+
+
+PRINCIPAL_KEY: Final = "luftpause.principal"
+"""Key in a scope of the `Principal` whose token its request presented; absent where none is asked for."""
+
+
+def principal_of(scope: Scope) -> Principal:
+    """Return who makes a request."""
+    principal: Principal = scope.get(PRINCIPAL_KEY, ANONYMOUS)
+    return principal
 
 
 Leave: TypeAlias = Callable[[Task[None]], None]

@@ -12,7 +12,7 @@ from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ModelName, ReplicaId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
-from luftpause.services.dataplane import app
+from luftpause.services.dataplane import routes
 from luftpause.services.dataplane.forwarding import Asked, forward
 from services.dataplane.door import Door, open_door
 
@@ -105,7 +105,7 @@ async def ask(door: Door, body: bytes) -> tuple[int, bytes | None, bytes]:
 
 @pytest.fixture
 def shouting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(app._TURNS, "/v1/chat/completions", Shouting())
+    monkeypatch.setitem(routes._DIALECTS, "/v1/chat/completions", Shouting())
 
 
 STREAM = (b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n', b'data: {"choices":[{"finish_reason":"stop"}]}\n\n')

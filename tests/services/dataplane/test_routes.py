@@ -1,6 +1,9 @@
+import json
+
 import pytest
 
-from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_for
+from luftpause.core.dialects.failures import Failure, FailureCode
+from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_for, error_at
 
 
 @pytest.mark.parametrize(
@@ -16,3 +19,22 @@ def test_each_dialect_has_its_path(path: str, name: str) -> None:
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/messages/", "/v1/models", "/chat/completions"])
 def test_elsewhere_no_turns_are_asked_for(path: str) -> None:
     assert dialect_for(path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "as_in_messages"),
+    [
+        ("/v1/messages", True),
+        ("/v1/messages/count_tokens", True),
+        ("/v1/messages/batches/x", True),
+        ("/v1/responses/resp_1", False),
+        ("/v1/messagesx", False),
+        ("/v1/models", False),
+        ("", False),
+    ],
+)
+def test_a_failure_is_told_in_the_dialect_of_its_path(path: str, as_in_messages: bool) -> None:
+    told = json.loads(error_at(path, Failure(code=FailureCode.UNAUTHORIZED, message="no")))
+    assert ("type" in told) is as_in_messages
+    assert told["error"]["type"] == "authentication_error"
+    assert told["error"]["message"] == "no"
