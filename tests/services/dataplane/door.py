@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from adapters.engine_http.scripted_engine import ScriptedEngine, eventually
 from adapters.raw_client import Reply, fetch, request
 from luftpause.adapters.engine_http.engines import HttpEngines
+from luftpause.adapters.http_refusal import Refusals
 from luftpause.adapters.http_server import HttpServer
 from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.refusals import Refusal, RefusalReason
@@ -17,6 +18,7 @@ from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFini
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
+from luftpause.services.dataplane.routes import error_at
 from luftpause.services.dataplane.settings import DataplaneSettings
 
 CHAT = b"/v1/chat/completions"
@@ -146,7 +148,8 @@ async def open_door(
             scheduler.endpoint = Endpoint(url=engine.url)
         engines = HttpEngines()
         dataplane = Dataplane(scheduler, engines, settings or DataplaneSettings())
-        server = HttpServer(dataplane, host="127.0.0.1", port=0, refusal_headers=refusal_headers)
+        refusals = Refusals(headers=refusal_headers, body=error_at)
+        server = HttpServer(dataplane, host="127.0.0.1", port=0, refusals=refusals)
         await server.start()
         await dataplane.start()
         try:

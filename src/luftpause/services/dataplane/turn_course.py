@@ -21,6 +21,7 @@ from luftpause.core.dialects.failures import Failure, FailureCode, refused
 from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ReplicaId, RunId
+from luftpause.core.model.principals import ANONYMOUS, Principal
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed
@@ -67,6 +68,7 @@ class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
     line: Line
     headers: Sequence[Header]
     send: Send
+    principal: Principal = ANONYMOUS
 
 
 class TurnCourse:

@@ -10,7 +10,6 @@ from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.harness import HarnessSession, harness_session
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said, said_in
-from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL
 from luftpause.core.model.turns import IdentityKeys, TurnOffer
 from luftpause.ports.asgi import ClientLeftError
 from luftpause.services.dataplane.answers import send_failure
@@ -22,10 +21,11 @@ from luftpause.services.dataplane.turn_course import ClientCall, Surroundings, T
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client addressed. `query` is without its question mark."""
+    """What a client addressed: the path decoded, and as it came; `query` is without its question mark."""
 
     dialect: Dialect
     path: str
+    raw_path: bytes
     query: bytes = b""
 
 
@@ -49,7 +49,10 @@ async def serve_turn(around: Surroundings, target: Target, call: ClientCall, hea
 
 async def _take_in(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> TurnCourse:
     """Return the course of the turn that a request asks for; the course alone holds the body then."""
-    standing = standing_of(headers, caller_bytes=around.settings.caller_bytes)
+    standing = standing_of(headers, call.principal, caller_bytes=around.settings.caller_bytes)
+    refusal = call.principal.refusal_of(standing.service_class)
+    if refusal:
+        raise IntakeError(Failure(code=FailureCode.FORBIDDEN_CLASS, message=refusal))
     check_media_type(headers)
     body = await read_body(headers, call.line, around.settings)
     harness = harness_session(headers)
@@ -64,7 +67,7 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
         offer=_offer(around, standing, harness, found, said, len(body)),
         asked=Asked(
             dialect=target.dialect,
-            target=target.path.encode() + (b"?" + target.query if target.query else b""),
+            target=target.raw_path + (b"?" + target.query if target.query else b""),
             path=target.path,
             stream=found.stream,
             headers=for_engine(call.headers, headers),
@@ -89,7 +92,7 @@ def _offer(
         kind=found.kind,
         service_class=standing.service_class,
         caller=standing.caller,
-        principal=ANONYMOUS_PRINCIPAL,
+        principal=standing.principal,
         keys=IdentityKeys(
             run=standing.run,
             session=harness.session,
