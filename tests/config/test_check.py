@@ -92,6 +92,14 @@ def test_the_default_and_a_full_configuration_are_fine() -> None:
         ({"dataplane": {"host": ""}}, "dataplane.host: expected a host name or address, got ''"),
         ({"runtime": {"host": "a b"}}, "runtime.host: expected a host name or address, got 'a b'"),
         ({"scheduler": {"probe_period": "0s"}}, "scheduler.probe_period: must be longer than zero"),
+        (
+            {"scheduler": {"turn_timeout": "999ms"}},
+            "scheduler.turn_timeout: must be at least 1s: each open turn gives signs of life by it",
+        ),
+        (
+            {"dataplane": {"renew_period": "1ms"}},
+            "dataplane.renew_period: must be at least 0.1s: each open turn gives signs of life by it",
+        ),
         ({"runtime": {"turn_timeout": "999d"}}, "runtime.turn_timeout: '999d' is longer than a year"),
         (model(readiness_timeout="0ms"), "launcher.models[0].readiness_timeout: must be longer than zero"),
         (tool(timeout="0s"), "tools[0].timeout: must be longer than zero"),

@@ -18,6 +18,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised here, never bound
 """Hosts that mean every address of the machine."""
 _LOOPBACK = "127.0.0.1"
+_AT_LEAST_S: Mapping[KeyPath, float] = {("dataplane", "renew_period"): 0.1, ("scheduler", "turn_timeout"): 1.0}
+"""Shorter ones would keep a dataplane busy with nothing but signs of life."""
 
 
 def check(config: Config) -> Iterator[Finding]:
@@ -217,6 +219,8 @@ def _quantities(config: Config) -> Iterator[Finding]:
         try:
             if seconds(text) == 0 and not may_be_zero:
                 yield path, "must be longer than zero"
+            elif seconds(text) < _AT_LEAST_S.get(path, 0.0):
+                yield path, f"must be at least {_AT_LEAST_S[path]:g}s: each open turn gives signs of life by it"
         except ValueError as error:
             yield path, str(error)
     try:

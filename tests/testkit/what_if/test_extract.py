@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.event_log.logs import resealed
 from core.scheduling.builders import arrived, failed, known_run, open_turn, probed, spec
 from luftpause.adapters.event_log.lines import gap
 from luftpause.adapters.event_log.reading import UnreadableError
@@ -139,7 +140,7 @@ def test_a_turn_whose_end_fell_into_a_gap_is_over_when_its_run_asks_again() -> N
         gap(5),
         *log_of(*turn("3", "r", 4.0, 1.0), state=state_after(*declared()), utc="2026-01-01T00:00:04Z"),
     ]
-    trace = extract(lines)
+    trace = extract(resealed(lines))
     assert [each.arrived_at for each in only(trace).turns] == [0.0, 4.0]
     assert trace.left_out == {"events that the log lost": 5, "turns whose end nobody saw": 1}
 
@@ -186,4 +187,4 @@ def test_only_replicas_that_were_healthy_and_generate_are_there() -> None:
 )
 def test_what_is_no_log_is_told_with_its_line(lines: list[bytes], said: str) -> None:
     with pytest.raises(UnreadableError, match=said):
-        extract(lines)
+        extract(lines if lines[:1] == [b"hello\n"] else resealed(lines))
