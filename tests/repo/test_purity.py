@@ -16,6 +16,7 @@ CORE = python_files("src/luftpause/core")
 SCHEDULING = tuple(path for path in CORE if path.parent.name == "scheduling" and path.stem != "invariants")
 
 MODULES = {
+    "abc",
     "bisect",
     "collections",
     "collections.abc",
@@ -29,8 +30,10 @@ MODULES = {
     "json",
     "math",
     "msgspec",
+    "msgspec.structs",
     "operator",
     "re",
+    "string",
     "types",
     "typing",
 }

@@ -23,7 +23,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, Load, ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass
+from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
@@ -186,6 +186,7 @@ class Chaos:
             caller=dice.choice(CALLERS),
             principal=dice.choice(PRINCIPALS),
             age_s=dice.choice(AGES),
+            shape=dice.choice((*[TurnShape.IN_RUN] * 8, TurnShape.ALONE, TurnShape.ERRAND)),
         )
 
     def probe(self) -> ReplicaProbed:
@@ -294,6 +295,7 @@ class Chaos:
                             replica=flight.replica,
                             model=flight.offer.model,
                             kind=flight.offer.kind,
+                            shape=flight.offer.shape,
                             service_class=flight.offer.service_class,
                             caller=flight.offer.caller,
                             principal=flight.offer.principal,

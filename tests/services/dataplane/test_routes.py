@@ -5,8 +5,9 @@ import pytest
 
 from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, run_bounded
 from adapters.raw_client import RawClient, connected, fetch, request
+from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.scheduling.events import TurnFinished
-from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_for
+from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_for, error_at
 from luftpause.services.dataplane.settings import DataplaneSettings
 from services.dataplane.door import JSON, open_door
 
@@ -108,3 +109,48 @@ def test_a_gemini_client_is_refused_in_its_own_shape() -> None:
             assert (reply.status, reply.header(b"allow")) == (405, b"POST")
 
     run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1/decide", "decide"),
+        ("/v1/completions", "completions"),
+        ("/v1/embeddings", "embeddings"),
+        ("/v1/rerank", "rerank"),
+        ("/rerank", "rerank"),
+        ("/tokenize", "tokenize"),
+        ("/detokenize", "tokenize"),
+        ("/v1/messages/count_tokens", "messages"),
+    ],
+)
+def test_what_stands_alone_has_its_path_too_and_is_not_named_as_a_conversation(path: str, name: str) -> None:
+    dialect = dialect_for(path)
+    assert dialect is not None
+    assert dialect.name == name
+    assert path not in TURN_ROUTES
+
+
+@pytest.mark.parametrize(
+    ("path", "as_in_messages"),
+    [
+        ("/v1/messages", True),
+        ("/v1/messages/count_tokens", True),
+        ("/v1/messages/batches/x", True),
+        ("/v1/responses/resp_1", False),
+        ("/v1/messagesx", False),
+        ("/v1/models", False),
+        ("", False),
+    ],
+)
+def test_a_failure_is_told_in_the_dialect_of_its_path(path: str, as_in_messages: bool) -> None:
+    told = json.loads(error_at(path, Failure(code=FailureCode.UNAUTHORIZED, message="no")))
+    assert ("type" in told) is as_in_messages
+    assert told["error"]["type"] == "authentication_error"
+    assert told["error"]["message"] == "no"
+
+
+@pytest.mark.parametrize("path", ["/v1/models/m:generateContent", "/v1beta/models/m:countTokens", "/v1beta/models"])
+def test_a_failure_below_geminis_paths_is_told_as_gemini_tells_it(path: str) -> None:
+    told = json.loads(error_at(path, Failure(code=FailureCode.UNAUTHORIZED, message="no")))
+    assert told == {"error": {"code": 401, "message": "no", "status": "UNAUTHENTICATED"}}

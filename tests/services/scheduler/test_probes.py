@@ -140,6 +140,14 @@ def test_a_router_has_the_summed_load_of_the_engines_behind_it_and_keeps_its_key
     assert {key for url, key in engines.asked if "metrics" in url} == {""}
 
 
+def test_a_router_s_load_is_unknown_while_the_report_of_an_engine_behind_it_is_late() -> None:
+    seen, _ = probe(
+        {"a.invalid/health": b"", "e1.invalid/metrics": SGLANG, "e2.invalid/metrics": "hang"},
+        load_from=("http://e1.invalid", "http://e2.invalid"),
+    )
+    assert (seen.healthy, seen.load, seen.engine) == (True, None, EngineKind.ROUTER)
+
+
 def test_engines_that_report_nothing_are_not_asked_for_a_report() -> None:
     for engine in (EngineKind.OLLAMA, EngineKind.OPENAI, EngineKind.ROUTER):
         seen, engines = probe({"a.invalid/health": b""}, engine=engine)

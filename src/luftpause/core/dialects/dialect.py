@@ -13,21 +13,32 @@ from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.said import Utterance
 from luftpause.core.model.ids import ModelName, ToolCallId
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape
+
+
+class UnfitAnswerError(Exception):
+    """An engine's answer does not hold what its client asked for. The message says what is missing, for people."""
 
 
 class Peek(Struct, frozen=True, kw_only=True):
     """What a request says about where it should go.
 
     Attributes:
+        model: empty where a request may leave it open and does: the only one that replicas of the kind serve.
         stream: whether the client wants the answer piece by piece.
         tool_calls: ids that the conversation echoes, in order of appearance, without repeats; empty unless asked for.
         cache_key: the request's `prompt_cache_key`; empty unless asked for, or where there is none.
+        kind: which replicas may serve it; None: single-pass, if any such replica serves the model, else generative.
+        shape: whether it is a turn of a run.
     """
 
     model: ModelName
     stream: bool
     tool_calls: tuple[ToolCallId, ...] = ()
     cache_key: str = ""
+    kind: ReplicaKind | None = ReplicaKind.GENERATIVE
+    shape: TurnShape = TurnShape.IN_RUN
 
 
 class Dialect(Protocol):
@@ -98,7 +109,11 @@ class WayBack(Protocol):
         ...
 
     def end(self) -> bytes:
-        """Return what is to follow the last piece. The whole answer, where the client wants no stream."""
+        """Return what is to follow the last piece. The whole answer, where the client wants no stream.
+
+        Raises:
+            UnfitAnswerError: the client wants no stream, and the engine's answer cannot become one for it.
+        """
         ...
 
     def error(self, status: int, body: bytes) -> bytes:

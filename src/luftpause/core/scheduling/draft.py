@@ -12,7 +12,6 @@ from typing import TypeVar
 from immutables import Map
 
 from luftpause.core.model.ids import Instant, PeerId, ReplicaId, TurnId
-from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.affinity import candidates, keeps_room, pinned_to, pool_of
@@ -204,7 +203,7 @@ class Draft:
     def reassign(self, turn: TurnId) -> None:
         """Move a held turn to the pool that its run belongs to now."""
         held = self.held[turn]
-        run = self.runs.get(held.arrival.run) if held.arrival.kind is ReplicaKind.GENERATIVE else None
+        run = self.runs.get(held.arrival.run) if held.arrival.in_run else None
         pool = pool_of(self.replicas, run, held.arrival)
         if pool != held.pool:
             self._leave_line(held)

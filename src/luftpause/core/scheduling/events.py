@@ -21,7 +21,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass, Usage
+from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,12 @@ class TurnArrived:
     parent: RunId | None = None
     prompt_bytes: int = 0
     age_s: float = 0.0
+    shape: TurnShape = TurnShape.IN_RUN
+
+    @property
+    def in_run(self) -> bool:
+        """Whether it changes a run: single-pass turns never do."""
+        return self.kind is ReplicaKind.GENERATIVE and self.shape is TurnShape.IN_RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +167,7 @@ class OpenTurn:
     service_class: ServiceClass
     caller: CallerId
     principal: PrincipalId
+    shape: TurnShape = TurnShape.IN_RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ in line only, never at all held turns nor at all who wait.
 from typing import Final
 
 from luftpause.core.model.ids import Instant, ReplicaId
-from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import has_room
 from luftpause.core.scheduling.affinity import bound_to, choose, pools_of
@@ -62,7 +61,7 @@ class _Queue:
     def place(self, held: HeldTurn, now: Instant) -> None:
         """Place a turn that was taken."""
         draft, arrival = self._draft, held.arrival
-        run = draft.runs[arrival.run] if arrival.kind is ReplicaKind.GENERATIVE else None
+        run = draft.runs[arrival.run] if arrival.in_run else None
         home = None if run is None else bound_to(draft.replicas, run)
         among = [draft.replicas[replica] for replica in self._openings[arrival.service_class][held.pool]]
         chosen = choose(among, arrival.service_class, None if home is None else home.replica)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 
-from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.affinity import candidates, choose, keeps_room, pool_of
@@ -64,7 +63,7 @@ def _check_runs(state: State) -> None:
         if turn.in_run:
             turns.setdefault(turn.arrival.run, set()).add(turn.arrival.turn)
     for waiting in sorted(state.held.values(), key=lambda waiting: waiting.seq):
-        if waiting.arrival.kind is ReplicaKind.GENERATIVE:
+        if waiting.arrival.in_run:
             held.setdefault(waiting.arrival.run, []).append(waiting.arrival.turn)
     for name, run in state.runs.items():
         assert len(set(run.turns)) == len(run.turns), f"{name} counts a turn twice: {run.turns}"
@@ -141,7 +140,7 @@ def _check_lanes(state: State) -> None:
     for name, held in state.held.items():
         arrival = held.arrival
         assert name == arrival.turn, f"{arrival.turn} is held as {name}"
-        run = state.runs[arrival.run] if arrival.kind is ReplicaKind.GENERATIVE else None
+        run = state.runs[arrival.run] if arrival.in_run else None
         _same(f"pool of {name}", held.pool, pool_of(state.replicas, run, arrival))
         assert (arrival.kind, arrival.model) in state.serving, (
             f"{name} is held for {arrival.model}, which nobody serves"

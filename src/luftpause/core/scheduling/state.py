@@ -191,7 +191,7 @@ class Turn(NamedTuple):
     Attributes:
         arrival: who asked for what.
         seq: order of placement.
-        in_run: whether its end changes its run: not for single-pass turns, nor once the run has ended.
+        in_run: whether its end changes its run: not if it stands alone, nor once the run has ended.
         returning: batch waits for its first token (see `Replica.returning`).
     """
 

@@ -17,12 +17,12 @@ from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserv
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said
+from luftpause.core.dialects.single_request import CHAT_PATH, Sent, SingleRequest
 from luftpause.core.model.replicas import EngineKind, Placement
 from luftpause.ports.engines import EngineRequest, Exchange, Header
 
 CHAT: Final = OpenAiChat.name
 """Every engine speaks it."""
-CHAT_PATH: Final = b"/v1/chat/completions"
 _AS_STREAM: Final = {"stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -84,6 +84,8 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool) -> Forwarded:
         if not unnoticed:
             return Forwarded(request=_request(asked, CHAT_PATH, asked.body), back=None)
         return _as_stream(asked, asked.body, ChatAssembly())
+    if isinstance(dialect, SingleRequest):
+        return _single(asked, dialect.sent(asked.target, asked.body, placement, speaks=speaks), unnoticed=unnoticed)
     if speaks and not unnoticed:
         return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
     translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body)
@@ -105,6 +107,12 @@ def observer_of(asked: Asked, forwarded: Forwarded, exchange: Exchange) -> Obser
 def is_event_stream(headers: Sequence[Header]) -> bool:
     """Say whether an answer comes as server-sent events."""
     return any(name == b"content-type" and value[:17].lower() == b"text/event-stream" for name, value in headers)
+
+
+def _single(asked: Asked, sent: Sent, *, unnoticed: bool) -> Forwarded:
+    if unnoticed and sent.back is not None and sent.target == CHAT_PATH:
+        return _as_stream(asked, sent.body, AssembledTranslation(sent.back))
+    return Forwarded(request=_request(asked, sent.target, sent.body), back=sent.back)
 
 
 def _as_stream(asked: Asked, body: bytes, back: WayBack) -> Forwarded:

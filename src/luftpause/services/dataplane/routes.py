@@ -1,23 +1,50 @@
-"""Which dialect turns are asked for in, by the path that they are posted to."""
+"""Which dialect turns are asked for in, by the path that they are posted to, and in which one failures are told.
+
+What is no conversation stands alone, in no run: `core/dialects/single_request.py`.
+"""
 
 from typing import Final
 
+from luftpause.core.dialects.anthropic_messages.count_tokens import CountTokens
 from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
+from luftpause.core.dialects.decide import Decide
 from luftpause.core.dialects.dialect import Dialect
+from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.gemini.dialect import Gemini
 from luftpause.core.dialects.gemini.paths import is_called, wants_events
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
+from luftpause.core.dialects.pass_through import PassThrough
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape
+
+_ALONE: Final = TurnShape.ALONE
+_COMPLETIONS: Final = PassThrough("completions", kind=ReplicaKind.GENERATIVE, shape=_ALONE, needs_model=True)
+_EMBEDDINGS: Final = PassThrough("embeddings", kind=None, shape=_ALONE, needs_model=True)
+_RERANK: Final = PassThrough("rerank", kind=None, shape=_ALONE, needs_model=True)
+_TOKENIZE: Final = PassThrough("tokenize", kind=None, shape=TurnShape.ERRAND, needs_model=False)
 
 _DIALECTS: Final[dict[str, Dialect]] = {
     "/v1/chat/completions": OpenAiChat(),
     "/v1/messages": AnthropicMessages(),
     "/v1/responses": OpenAiResponses(),
 }
+_SINGLE: Final[dict[str, Dialect]] = {
+    "/v1/messages/count_tokens": CountTokens(),
+    "/v1/decide": Decide(),
+    "/v1/completions": _COMPLETIONS,
+    "/v1/embeddings": _EMBEDDINGS,
+    "/v1/rerank": _RERANK,
+    "/rerank": _RERANK,
+    "/tokenize": _TOKENIZE,
+    "/detokenize": _TOKENIZE,
+}
+_ELSEWHERE: Final = _DIALECTS["/v1/chat/completions"]
+_GEMINI_ONLY: Final = "/v1beta/"
 _GEMINI_ARRAYS: Final = Gemini(events=False)
 _GEMINI_EVENTS: Final = Gemini(events=True)
 TURN_ROUTES: Final = (*_DIALECTS, "/v1beta/models/MODEL:generateContent")
-"""The routes that turns are posted to, as a person reads them."""
+"""The routes that the turns of runs are posted to, as a person reads them."""
 
 
 def dialect_for(path: str, query: bytes = b"") -> Dialect | None:
@@ -27,7 +54,22 @@ def dialect_for(path: str, query: bytes = b"") -> Dialect | None:
         path: percent-decoded.
         query: without its question mark. It only matters to how an answer is written, not to how a failure is.
     """
-    dialect = _DIALECTS.get(path)
+    dialect = _DIALECTS.get(path) or _SINGLE.get(path)
     if dialect is None and is_called(path):
         return _GEMINI_EVENTS if wants_events(query) else _GEMINI_ARRAYS
     return dialect
+
+
+def dialect_at(path: str) -> Dialect:
+    """Return whose client it must be that asks for a path: that of its dialect, or of the one above it, else Chat's."""
+    dialect = dialect_for(path)
+    if dialect is not None:
+        return dialect
+    if path.startswith(_GEMINI_ONLY):
+        return _GEMINI_ARRAYS
+    return next((each for above, each in _DIALECTS.items() if path.startswith(f"{above}/")), _ELSEWHERE)
+
+
+def error_at(path: str, failure: Failure) -> bytes:
+    """Return the body that tells of a failure at a path."""
+    return dialect_at(path).error(failure)

@@ -16,11 +16,12 @@ from typing import Final
 import msgspec
 
 from luftpause.core.dialects.chat_said import AnswerText
-from luftpause.core.dialects.dialect import WayBack
+from luftpause.core.dialects.dialect import UnfitAnswerError, WayBack
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
 from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ReplicaId, RunId
+from luftpause.core.model.principals import ANONYMOUS, Principal
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed
@@ -67,6 +68,7 @@ class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
     line: Line
     headers: Sequence[Header]
     send: Send
+    principal: Principal = ANONYMOUS
 
 
 class TurnCourse:
@@ -199,7 +201,7 @@ class TurnCourse:
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
             await self._answer(exchange, observer, placement, back)
-        except EngineBrokeError as error:
+        except (EngineBrokeError, UnfitAnswerError) as error:
             await self._broke_off(placement.replica, error)
         return None
 
@@ -265,11 +267,12 @@ class TurnCourse:
         seen = None if observer is None else observer.observed()
         if seen is not None and seen.error and not seen.finish:
             raise EngineBrokeError(seen.error)
+        whole = back.end()
         self._end(exchange, observer, placement)
         self._over = True
         self._counts.answered(str(exchange.status))
         headers = reframed(exchange.headers)
-        await send_body(self._call.send, self._known_run, back.end(), status=exchange.status, more=headers)
+        await send_body(self._call.send, self._known_run, whole, status=exchange.status, more=headers)
 
     async def _refuse_in_other_words(self, exchange: Exchange, placement: Placement, back: WayBack | None) -> None:
         """Tell of an engine's refusal where its own words will not do."""
@@ -327,7 +330,7 @@ class TurnCourse:
         self._around.turns.end(turn, TurnFailed(turn=turn, cause=cause))
         return cause
 
-    async def _broke_off(self, replica: ReplicaId, error: EngineBrokeError) -> None:
+    async def _broke_off(self, replica: ReplicaId, error: Exception) -> None:
         """Tell of an answer that was begun and is not whole: by cutting it, where some of it was sent."""
         cause = self._engine_failed(replica, error)
         if self._head_sent and (self._spoke or not self._committed):

@@ -22,6 +22,10 @@ from luftpause.core.scheduling.state import State, Window
 from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, ToolView, view
 from luftpause.services.scheduler.service import SchedulerService
 
+_WAY_OUT: Final = (
+    "this is the scheduler, it answers GET /status, /metrics and /health; models answer at the LLM door,"
+    " http://127.0.0.1:8080/v1 unless it was moved"
+)
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 Json = dict[str, object]
@@ -131,7 +135,7 @@ async def _get_health(_: Request) -> Response:
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
-    return _failure(Failure(code=FailureCode.NOT_FOUND, message=f"nothing at '{request.url.path}'"))
+    return _failure(Failure(code=FailureCode.NOT_FOUND, message=f"nothing at '{request.url.path}': {_WAY_OUT}"))
 
 
 async def _method_not_allowed(request: Request, error: Exception) -> Response:

@@ -30,10 +30,11 @@ _log = logging.getLogger("luftpause.probes")
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A body, or why there is none: one of the two is empty."""
+    """A body, or why there is none: one of the two is empty. `late`: it may be there, and did not arrive in time."""
 
     text: str | None
     cause: str = ""
+    late: bool = False
 
 
 class Prober:
@@ -101,6 +102,8 @@ class Prober:
             ]
         texts = [text for report in reports if (text := report.result().text) is not None]
         loads = [load for text in texts if (load := parse_load(text)) is not None]
+        if any(report.result().late for report in reports):
+            loads = []  # a router's load without that of one of its engines would be too small by nobody knows how much
         return ReplicaProbed(
             replica=spec.replica,
             healthy=health.result().text is not None,
@@ -124,7 +127,7 @@ class Prober:
                 finally:
                     exchange.close()
         except TimeoutError:
-            return _Fetched(None, f"no answer from {path} within {self._settings.probe_timeout_s:g} s")
+            return _Fetched(None, f"no answer from {path} within {self._settings.probe_timeout_s:g} s", late=True)
         except (EngineUnreachableError, EngineBrokeError) as error:
             return _Fetched(None, str(error))
         return _Fetched(body[:bytes_max].decode("utf-8", errors="replace"))
