@@ -1,5 +1,5 @@
 # Thin wrappers; everything also works without make: sh scripts/up, sh scripts/test, sh scripts/check.
-.PHONY: check fix test nightly bench docs up venv lock
+.PHONY: check fix test nightly clients bench docs up venv lock
 
 check: venv
 	@sh scripts/check
@@ -13,6 +13,9 @@ test: venv
 
 nightly: venv
 	@.venv/bin/pytest -q -m "nightly or not nightly" --timeout=3600
+
+clients:
+	@sh scripts/clients
 
 bench: venv
 	@.venv/bin/python benchmarks/decide.py

@@ -12,6 +12,10 @@ from luftpause.testkit.fake_engine.markers import Orders, read_orders, without_m
         ("look [tools:3] around", Orders(tool_rounds=3)),
         ("[tools:0]", Orders(tool_rounds=0)),
         ("[parallel:2][tool:deep_search]", Orders(parallel=2, tool="deep_search")),
+        (
+            "[arg:command=echo hi][arg:prompt=do {tools:1}] [arg:x] [arg:y=]",
+            Orders(arguments=(("command", "echo hi"), ("prompt", "do [tools:1]"), ("y", ""))),
+        ),
         ("[tokens:7]", Orders(tokens=7)),
         ("[fail:429]", Orders(fail=429)),
         ("[fail:503:2]", Orders(fail=503, fail_times=2)),
@@ -31,4 +35,5 @@ def test_a_marker_orders_what_it_says(text: str, orders: Orders) -> None:
 
 def test_a_message_without_its_markers_is_what_a_person_meant() -> None:
     assert without_markers("[tools:2] Where does it  rise? [die]") == "Where does it rise?"
+    assert without_markers("Run it. [arg:command=echo hi]") == "Run it."
     assert without_markers("an [ordinary] bracket") == "an [ordinary] bracket"

@@ -108,6 +108,13 @@ def test_arguments_come_in_pieces_and_make_json_of_the_tasks_words() -> None:
     assert calls[0].function.arguments != calls[1].function.arguments
 
 
+def test_an_argument_that_the_task_names_is_what_it_says_where_the_tool_takes_it() -> None:
+    planned = reply(chat("Look [tools:1] [arg:query=the {Danube}] [arg:depth=3]", tools=TOOLS))
+    made = planned.message().tool_calls
+    assert made is not None
+    assert json.loads(made[0].function.arguments) == {"query": "the [Danube]"}
+
+
 def test_call_ids_are_unique_even_when_a_conversation_comes_twice() -> None:
     one = chat("t [parallel:8]", tools=TOOLS)
     ids = [call.id for number in (1, 2) for call in reply(one, number=number).message().tool_calls or ()]

@@ -54,6 +54,11 @@ class Dialect(Protocol):
         """What keeps a streaming client waiting before the engine has said anything: a whole event or comment."""
         ...
 
+    @property
+    def stream_type(self) -> bytes:
+        """The content type of its streams."""
+        ...
+
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """Read what routing needs.
 

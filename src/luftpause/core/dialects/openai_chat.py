@@ -24,6 +24,7 @@ from luftpause.core.dialects.request import (
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
+from luftpause.core.dialects.sse import EVENT_STREAM
 from luftpause.core.model.ids import ToolCallId
 
 
@@ -32,6 +33,7 @@ class OpenAiChat:
 
     name = "chat"
     ping = b": waiting\n\n"
+    stream_type = EVENT_STREAM
 
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`. Echoed tool-call ids cost about as much again as the rest."""

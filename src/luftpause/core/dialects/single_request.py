@@ -14,6 +14,7 @@ from luftpause.core.dialects.dialect import Peek, WayBack
 from luftpause.core.dialects.failures import Failure, openai_error
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
 from luftpause.core.dialects.said import Utterance
+from luftpause.core.dialects.sse import EVENT_STREAM
 from luftpause.core.model.replicas import Placement
 
 CHAT_PATH: Final = b"/v1/chat/completions"
@@ -36,6 +37,7 @@ class SingleRequest(ABC):
     """A `Dialect` of such requests. `name`: see `Dialect.name`; few engines are asked whether they speak it."""
 
     ping: Final = b": waiting\n\n"
+    stream_type: Final = EVENT_STREAM
 
     def __init__(self, name: str) -> None:
         self.name: Final = name

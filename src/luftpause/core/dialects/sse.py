@@ -8,6 +8,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+EVENT_STREAM: Final = b"text/event-stream"
+"""The content type."""
+
 EVENT_BYTES_MAX: Final = 256 * 1024
 """Longest event that is looked at, bytes without its final blank line."""
 

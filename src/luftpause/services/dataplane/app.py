@@ -112,7 +112,7 @@ class Dataplane:
             raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
         headers = dict(scope["headers"])
         try:
-            dialect = dialect_for(scope["path"])
+            dialect = dialect_for(scope["path"], scope["query_string"])
             if dialect is not None and scope["method"] == "POST":
                 who = principal_of(scope)
                 call = ClientCall(line=_line(scope), headers=scope["headers"], send=send, principal=who)
@@ -136,15 +136,16 @@ class Dataplane:
         path, method = scope["path"], scope["method"]
         run = run_to_echo(headers)
         answer = self._answers.get(path)
+        is_turn = dialect_for(path) is not None
+        is_model = path.startswith(MODEL) and not is_turn
         if answer is not None and method in ("GET", "HEAD"):
             await answer(send, run)
-        elif path.startswith(MODEL) and method in ("GET", "HEAD"):
+        elif is_model and method in ("GET", "HEAD"):
             await self._model(send, run, path.removeprefix(MODEL))
         elif path.startswith(RUNS) and method == "DELETE":
             await self._end_run(send, run, path.removeprefix(RUNS), principal_of(scope).name)
         else:
-            is_turn = dialect_for(path) is not None
-            is_told = answer is not None or path.startswith(MODEL)
+            is_told = answer is not None or is_model
             allowed = b"GET, HEAD" if is_told else b"POST" if is_turn else b"DELETE"
             known = is_told or is_turn or path.startswith(RUNS)
             await _refuse_route(send, run, path, method, allowed if known else b"")

@@ -147,9 +147,10 @@ def reframed(headers: Iterable[Header]) -> tuple[Header, ...]:
     )
 
 
-def without_length(headers: Iterable[Header]) -> list[Header]:
-    """Return the engine's headers less the length, which a body said in other words has not."""
-    return [header for header in headers if header[0] != b"content-length"]
+def retold(headers: Iterable[Header], content_type: bytes) -> list[Header]:
+    """Return headers as they go with a stream of ours: of this type, and of a length that nobody knows."""
+    kept = [header for header in headers if header[0] not in (b"content-length", b"content-type")]
+    return [*kept, (b"content-type", content_type)]
 
 
 def _without_named(headers: Iterable[Header], connection: bytes) -> list[Header]:

@@ -10,6 +10,8 @@ from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
 from luftpause.core.dialects.decide import Decide
 from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure
+from luftpause.core.dialects.gemini.dialect import Gemini
+from luftpause.core.dialects.gemini.paths import is_called, wants_events
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
 from luftpause.core.dialects.pass_through import PassThrough
@@ -38,13 +40,24 @@ _SINGLE: Final[dict[str, Dialect]] = {
     "/detokenize": _TOKENIZE,
 }
 _ELSEWHERE: Final = _DIALECTS["/v1/chat/completions"]
-TURN_ROUTES: Final = tuple(_DIALECTS)
+_GEMINI_ONLY: Final = "/v1beta/"
+_GEMINI_ARRAYS: Final = Gemini(events=False)
+_GEMINI_EVENTS: Final = Gemini(events=True)
+TURN_ROUTES: Final = (*_DIALECTS, "/v1beta/models/MODEL:generateContent")
 """The routes that the turns of runs are posted to, as a person reads them."""
 
 
-def dialect_for(path: str) -> Dialect | None:
-    """Return the dialect of the turns that are posted to a path, None where none are."""
-    return _DIALECTS.get(path) or _SINGLE.get(path)
+def dialect_for(path: str, query: bytes = b"") -> Dialect | None:
+    """Return the dialect of the turns that are posted to a path, None where none are.
+
+    Args:
+        path: percent-decoded.
+        query: without its question mark. It only matters to how an answer is written, not to how a failure is.
+    """
+    dialect = _DIALECTS.get(path) or _SINGLE.get(path)
+    if dialect is None and is_called(path):
+        return _GEMINI_EVENTS if wants_events(query) else _GEMINI_ARRAYS
+    return dialect
 
 
 def dialect_at(path: str) -> Dialect:
@@ -52,6 +65,8 @@ def dialect_at(path: str) -> Dialect:
     dialect = dialect_for(path)
     if dialect is not None:
         return dialect
+    if path.startswith(_GEMINI_ONLY):
+        return _GEMINI_ARRAYS
     return next((each for above, each in _DIALECTS.items() if path.startswith(f"{above}/")), _ELSEWHERE)
 
 

@@ -31,7 +31,7 @@ from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, Schedule
 from luftpause.services.dataplane.answers import send_body, send_failure
 from luftpause.services.dataplane.endings import BUSY, ending_of, marked, retry_after_s
 from luftpause.services.dataplane.forwarding import CHAT, Asked, forward, is_event_stream, observer_of
-from luftpause.services.dataplane.headers import for_client, fresh_run, reframed, without_length
+from luftpause.services.dataplane.headers import for_client, fresh_run, reframed, retold
 from luftpause.services.dataplane.keepalive import Keepalive, Keepalives
 from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
@@ -218,7 +218,7 @@ class TurnCourse:
         if not (stream and self._wants_stream):
             self._stop_keepalive()
         self._counts.answered(str(exchange.status))
-        headers = exchange.headers if back is None else without_length(exchange.headers)
+        headers = exchange.headers if back is None else retold(exchange.headers, self._dialect.stream_type)
         self._send_head(exchange.status, for_client(headers, self._known_run))
         line = self._call.line
 
@@ -377,7 +377,7 @@ class TurnCourse:
         line = self._call.line
         await line.room()
         if not self._head_sent:
-            self._send_head(200, for_client(_WAITING, self._run))
+            self._send_head(200, for_client(retold(_WAITING, self._dialect.stream_type), self._run))
             self._committed = True
         line.write(self._dialect.ping)
 
@@ -387,7 +387,7 @@ class TurnCourse:
             self._head_sent = True
 
 
-_WAITING: Final = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
+_WAITING: Final = ((b"cache-control", b"no-cache"),)
 
 
 def _running() -> asyncio.Task[None]:

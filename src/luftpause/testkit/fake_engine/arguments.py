@@ -48,10 +48,10 @@ class _Filler:
         self._phrase = " ".join((*words[turn:], *words[:turn])[:WORDS_MAX]) or "something"
 
     def an_object(self, schema: Schema, depth: int) -> dict[str, object]:
-        properties = _as_schema(schema.get("properties"))
+        properties = as_schema(schema.get("properties"))
         required = [name for name in _as_list(schema.get("required")) if isinstance(name, str)]
         names = required or list(properties)[:1]
-        return {name: self.a_value(_as_schema(properties.get(name)), depth + 1) for name in names}
+        return {name: self.a_value(as_schema(properties.get(name)), depth + 1) for name in names}
 
     def a_value(self, schema: Schema, depth: int) -> object:
         schema = self._resolved(schema)
@@ -63,7 +63,7 @@ class _Filler:
             return self.an_object(schema, depth)
         if kind == "array" and depth <= DEPTH_MAX:
             count = min(max(1, _as_int(schema.get("minItems"), 1)), ITEMS_MAX)
-            return [self.a_value(_as_schema(schema.get("items")), depth + 1) for _ in range(count)]
+            return [self.a_value(as_schema(schema.get("items")), depth + 1) for _ in range(count)]
         return self._scalar(kind, schema)
 
     def _scalar(self, kind: str, schema: Schema) -> object:
@@ -85,11 +85,11 @@ class _Filler:
             if isinstance(reference, str):
                 schema = self._referred(reference)
             elif alternatives:
-                schema = next((a for a in map(_as_schema, alternatives) if a.get("type") != "null"), {})
+                schema = next((a for a in map(as_schema, alternatives) if a.get("type") != "null"), {})
             elif "allOf" in schema:
                 merged = {key: value for key, value in schema.items() if key != "allOf"}
                 for part in _as_list(schema["allOf"]):
-                    merged |= _as_schema(part)
+                    merged |= as_schema(part)
                 schema = merged
             else:
                 break
@@ -98,8 +98,8 @@ class _Filler:
     def _referred(self, reference: str) -> Schema:
         found: object = self._root
         for step in reference.removeprefix("#").strip("/").split("/"):
-            found = _as_schema(found).get(step.replace("~1", "/").replace("~0", "~"))
-        return _as_schema(found)
+            found = as_schema(found).get(step.replace("~1", "/").replace("~0", "~"))
+        return as_schema(found)
 
     def _type_of(self, schema: Schema) -> str:
         kind = schema.get("type")
@@ -133,7 +133,8 @@ class _Filler:
         return text[: _as_int(schema.get("maxLength"), len(text))]
 
 
-def _as_schema(value: object) -> Schema:
+def as_schema(value: object) -> Schema:
+    """Return a schema, or any other object; an empty one in place of what is none."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -5,6 +5,7 @@
 | `[tools:N]` | N rounds of tool calls for this message |
 | `[parallel:N]` | N calls per round |
 | `[tool:NAME]` | calls go to the tool of that name, or whose name ends with it |
+| `[arg:NAME=TEXT]` | where a called tool takes an argument of that name, it is TEXT; `{x}` in it stands for `[x]` |
 | `[tokens:N]` | the text reply has N tokens |
 | `[fail:S]` | answer with status S; `[fail:S:N]` only the first N times that this very conversation comes |
 | `[die]` | cut the connection in the middle of the reply |
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 
 _KINDS = "tools|parallel|tool|tokens|fail|die|stall|no-usage|no-logprobs"
 _MARKER = re.compile(rf"\[({_KINDS})(?::([A-Za-z0-9_.-]{{1,128}}))?(?::(\d{{1,6}}))?\]")
+_ARGUMENT = re.compile(r"\[arg:([A-Za-z_][A-Za-z0-9_]{0,63})=([^\[\]\n]{0,512})\]")
+_BRACKETS = str.maketrans("{}", "[]")
 COUNT_MAX = 100_000
 
 
@@ -28,6 +31,7 @@ class Orders:
     tool_rounds: int | None = None
     parallel: int | None = None
     tool: str = ""
+    arguments: tuple[tuple[str, str], ...] = ()
     tokens: int | None = None
     fail: int | None = None
     fail_times: int | None = None
@@ -46,6 +50,7 @@ def read_orders(text: str) -> Orders:
         tool_rounds=_count(found.get("tools", ("",))[0]),
         parallel=_count(found.get("parallel", ("",))[0]),
         tool=found.get("tool", ("",))[0],
+        arguments=tuple((name, value.translate(_BRACKETS)) for name, value in _ARGUMENT.findall(text)),
         tokens=_count(found.get("tokens", ("",))[0]),
         fail=fail if fail is not None and 400 <= fail <= 599 else None,
         fail_times=_count(fail_times),
@@ -58,7 +63,7 @@ def read_orders(text: str) -> Orders:
 
 def without_markers(text: str) -> str:
     """Return the text as a person meant it."""
-    return " ".join(_MARKER.sub(" ", text).split())
+    return " ".join(_MARKER.sub(" ", _ARGUMENT.sub(" ", text)).split())
 
 
 def _count(value: str) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from luftpause.testkit.fake_engine.alternatives import Alternatives, beside, chosen_among, options_in
-from luftpause.testkit.fake_engine.arguments import fill_arguments, fill_value
+from luftpause.testkit.fake_engine.arguments import as_schema, fill_arguments, fill_value
 from luftpause.testkit.fake_engine.conversations import (
     CalledFunction,
     Chat,
@@ -117,7 +117,7 @@ def plan_reply(chat: Chat, settings: Settings, conversation: str, number: int) -
     whole: tuple[Delta, ...]
     if tools:
         ids = _ids(settings.seed, conversation, number)
-        whole, finish_reason = tuple(_call_deltas(tools, without_markers(chat.task).split(), ids)), "tool_calls"
+        whole, finish_reason = tuple(_call_deltas(tools, chat.task, orders, ids)), "tool_calls"
     else:
         whole, finish_reason = _text_deltas(chat, orders, settings, conversation), "stop"
     cap = chat.token_cap
@@ -157,11 +157,14 @@ def _called_tools(chat: Chat, orders: Orders, settings: Settings) -> Sequence[To
     return [asked_for[(rounds_done + index) % len(asked_for)] for index in range(calls)]
 
 
-def _call_deltas(tools: Sequence[Tool], words: Sequence[str], ids: Iterator[str]) -> Iterator[CallDelta]:
+def _call_deltas(tools: Sequence[Tool], task: str, orders: Orders, ids: Iterator[str]) -> Iterator[CallDelta]:
+    words = without_markers(task).split()
     for index, tool in enumerate(tools):
         yield CallDelta(index, next(ids), tool.function.name, "")
-        arguments = json.dumps(fill_arguments(tool.function.parameters or {}, words, index), ensure_ascii=False)
-        for part in _parts(arguments):
+        schema = tool.function.parameters or {}
+        ordered = {name: value for name, value in orders.arguments if name in as_schema(schema.get("properties"))}
+        arguments = fill_arguments(schema, words, index) | ordered
+        for part in _parts(json.dumps(arguments, ensure_ascii=False)):
             yield CallDelta(index, "", "", part)
 
 

@@ -3,13 +3,13 @@ import json
 import pytest
 
 from luftpause.core.dialects.anthropic_messages.errors import (
-    MESSAGE_CHARS_MAX,
     engine_error,
     engine_refusal,
     error_body,
     error_event,
     error_type,
 )
+from luftpause.core.dialects.engine_refusals import MESSAGE_CHARS_MAX
 from luftpause.core.dialects.failures import Failure, FailureCode
 
 

@@ -13,7 +13,8 @@ from core.dialects.openai_responses.exchanges import (
     sdk,
     written,
 )
-from luftpause.core.dialects.openai_responses.errors import MESSAGE_CHARS_MAX, TOO_LONG, engine_refusal
+from luftpause.core.dialects.engine_refusals import MESSAGE_CHARS_MAX
+from luftpause.core.dialects.openai_responses.errors import TOO_LONG, engine_refusal
 
 TRANSLATION = RESPONSES.translate(PATH, written())
 

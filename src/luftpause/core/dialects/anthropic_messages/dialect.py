@@ -24,6 +24,7 @@ from luftpause.core.dialects.request import (
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
+from luftpause.core.dialects.sse import EVENT_STREAM
 from luftpause.core.model.ids import ToolCallId
 
 
@@ -32,6 +33,7 @@ class AnthropicMessages:
 
     name: Final = "messages"
     ping: Final = PING
+    stream_type: Final = EVENT_STREAM
 
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`. Serves `/v1/messages` and `/v1/messages/count_tokens`."""

@@ -3,11 +3,9 @@
 from typing import Final
 
 import msgspec
-from msgspec import Raw, Struct
 
+from luftpause.core.dialects.engine_refusals import MESSAGE_CHARS_MAX, is_too_long, read_refusal
 from luftpause.core.dialects.failures import Failure
-
-MESSAGE_CHARS_MAX: Final = 2000
 
 _TYPES: Final = {
     401: "authentication_error",
@@ -21,7 +19,6 @@ _TYPES: Final = {
     529: "overloaded_error",
 }
 _TOO_LONG: Final = "prompt is too long: "
-_TOO_LONG_SIGNS: Final = ("context length", "context size", "context window", "context_length")
 
 
 def error_type(status: int) -> str:
@@ -44,8 +41,7 @@ def engine_error(status: int, message: str, code: str = "") -> bytes:
 
     A conversation that no longer fits is told in the words by which clients know that they have to shorten it.
     """
-    signs = f"{message} {code}".lower()
-    if status in (400, 413) and not message.startswith(_TOO_LONG) and any(sign in signs for sign in _TOO_LONG_SIGNS):
+    if status in (400, 413) and not message.startswith(_TOO_LONG) and is_too_long(message, code):
         message = _TOO_LONG + message
     return _written(error_type(status), message[:MESSAGE_CHARS_MAX], code)
 
@@ -55,51 +51,10 @@ def engine_refusal(status: int, body: bytes) -> bytes:
 
     Args:
         status: the HTTP status of the refusal.
-        body: OpenAI's shape, a web framework's `detail`, or plain text.
+        body: what it says.
     """
-    try:
-        said = msgspec.json.decode(body, type=_Refusal)
-    except _UNREADABLE:
-        said = _Refusal(message=body.decode("utf-8", "replace").strip())
-    found = _details(said.error) or _Details(message=said.message or _text(said.detail), code=said.code, type=said.type)
-    code = found.code if isinstance(found.code, str) else found.type
-    return engine_error(status, found.message or f"the engine answered with status {status}", code or "")
-
-
-_UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
-_NULL: Final = Raw(b"null")
-
-
-class _Details(Struct):
-    message: str | None = None
-    code: object = None
-    type: str | None = None
-
-
-class _Refusal(Struct):
-    error: Raw = _NULL
-    message: str | None = None
-    detail: Raw = _NULL
-    code: object = None
-    type: str | None = None
-
-
-def _details(error: Raw) -> _Details | None:
-    try:
-        said = msgspec.json.decode(error, type=_Details | str | None)
-    except _UNREADABLE:
-        return _Details(message=_text(error))
-    return _Details(message=said) if isinstance(said, str) else said
-
-
-def _text(raw: Raw) -> str:
-    """Return a value that is a text, or any other as it is written."""
-    if raw == _NULL:
-        return ""
-    try:
-        return msgspec.json.decode(raw, type=str)
-    except _UNREADABLE:
-        return bytes(raw).decode("utf-8", "replace")
+    refusal = read_refusal(status, body)
+    return engine_error(status, refusal.message, refusal.code or refusal.type or "")
 
 
 def _written(kind: str, message: str, code: str) -> bytes:

@@ -3,13 +3,13 @@
 Members that mean different things in different blocks stay as they were written until somebody knows which block it is.
 """
 
-import re
 from typing import Final
 
 import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.surrogates import mended
 
 NULL: Final = Raw(b"null")
 
@@ -128,19 +128,10 @@ def _decoded(body: bytes) -> Request:
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        whole = _SURROGATES.sub(_mended, body)
+        whole = mended(body)
         if whole == body:
             raise
         return _REQUEST.decode(whole)
 
 
 _REQUEST: Final = msgspec.json.Decoder(Request)
-_SURROGATES: Final = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair
-    rb"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-    rb"|\\."  # any other escape, so that an escaped backslash begins none
-)
-
-
-def _mended(found: re.Match[bytes]) -> bytes:
-    return found[0] if found["half"] is None else b"\\ufffd"

@@ -24,6 +24,7 @@ from luftpause.core.dialects.request import (
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
+from luftpause.core.dialects.sse import EVENT_STREAM
 from luftpause.core.model.ids import ToolCallId
 
 
@@ -33,6 +34,7 @@ class OpenAiResponses:
     name: Final = "responses"
     # No event: the stream helpers of the OpenAI packages give up on any event before `response.created`.
     ping: Final = b": waiting\n\n"
+    stream_type: Final = EVENT_STREAM
 
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`."""

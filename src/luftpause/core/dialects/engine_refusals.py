@@ -1,0 +1,87 @@
+"""Reads an engine's refusal, in whatever shape it came: OpenAI's, a web framework's `detail`, or plain text."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+MESSAGE_CHARS_MAX: Final = 2000
+
+_TOO_LONG_SIGNS: Final = ("context length", "context size", "context window", "context_length")
+
+
+class EngineRefusal(Struct, frozen=True, kw_only=True):
+    """What an engine said when it refused.
+
+    Attributes:
+        message: at most MESSAGE_CHARS_MAX characters; never empty.
+        code: the engine's own code, None without one that is a text.
+        type: the engine's own kind of error.
+        param: what the engine names as being at fault.
+    """
+
+    message: str
+    code: str | None = None
+    type: str | None = None
+    param: object = None
+
+
+def read_refusal(status: int, body: bytes) -> EngineRefusal:
+    """Return what the body of a refusal says; `status` is its HTTP status."""
+    try:
+        said = msgspec.json.decode(body, type=_Body)
+    except _UNREADABLE:
+        said = _Body(message=body.decode("utf-8", "replace").strip())
+    found = _details(said.error)
+    if found is None:
+        found = _Details(message=said.message or _text(said.detail), code=said.code, type=said.type, param=said.param)
+    return EngineRefusal(
+        message=(found.message or f"the engine answered with status {status}")[:MESSAGE_CHARS_MAX],
+        code=found.code if isinstance(found.code, str) else None,
+        type=found.type,
+        param=found.param,
+    )
+
+
+def is_too_long(message: str, code: str = "") -> bool:
+    """Say whether a refusal means that the conversation no longer fits into the model's context."""
+    signs = f"{message} {code}".lower()
+    return any(sign in signs for sign in _TOO_LONG_SIGNS)
+
+
+_UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
+_NULL: Final = Raw(b"null")
+
+
+class _Details(Struct):
+    message: str | None = None
+    code: object = None
+    type: str | None = None
+    param: object = None
+
+
+class _Body(Struct):
+    error: Raw = _NULL
+    message: str | None = None
+    detail: Raw = _NULL
+    code: object = None
+    type: str | None = None
+    param: object = None
+
+
+def _details(error: Raw) -> _Details | None:
+    try:
+        said = msgspec.json.decode(error, type=_Details | str | None)
+    except _UNREADABLE:
+        return _Details(message=_text(error))
+    return _Details(message=said) if isinstance(said, str) else said
+
+
+def _text(raw: Raw) -> str:
+    """Return a value that is a text, or any other as it is written; none for null."""
+    if raw == _NULL:
+        return ""
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except _UNREADABLE:
+        return bytes(raw).decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""Gemini's generateContent: how it is read and written, and how it is said in Chat Completions."""

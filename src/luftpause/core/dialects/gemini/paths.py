@@ -1,0 +1,40 @@
+"""What a Gemini client addresses: the path names the model, and whether the answer is to come piece by piece."""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from luftpause.core.dialects.request import model_in
+from luftpause.core.model.ids import ModelName
+
+_PATH: Final = re.compile(r"/v1(?:beta)?/models/(?P<model>.*):(?P<stream>generateContent|streamGenerateContent)")
+_AS_EVENTS: Final = (b"alt=sse", b"$alt=sse", b"%24alt=sse")
+
+
+class Called(Struct, frozen=True):
+    """What a path asks for."""
+
+    model: ModelName
+    stream: bool
+
+
+def is_called(path: str) -> bool:
+    """Say whether content is generated at a path, which is without its query and percent-decoded."""
+    return _PATH.fullmatch(path) is not None
+
+
+def called(path: str) -> Called:
+    """Return what such a path asks for.
+
+    Raises:
+        BadRequestError: what it names could be no model.
+    """
+    found = _PATH.fullmatch(path)
+    assert found is not None, "only paths that are known come here"
+    return Called(model_in({"model": found["model"]}), found["stream"].startswith("stream"))
+
+
+def wants_events(query: bytes) -> bool:
+    """Say whether a stream is to come as server-sent events, else as one JSON array."""
+    return any(each in _AS_EVENTS for each in query.split(b"&"))

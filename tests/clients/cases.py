@@ -1,0 +1,202 @@
+"""The clients that are tried, how each is started, and what has to come of it.
+
+`{base}` in arguments, environment and files stands for the LLM door, `{home}` for a folder of the client's own.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+MODEL: Final = "fake"
+CALL: Final = "Say hello. [tools:1] [tool:{tool}] [arg:{argument}=echo hello]"
+"""One round of one call of a shell."""
+
+NESTED: Final = "Run it. {{tools:1}} {{parallel:1}} {{tokens:12}} {{tool:{tool}}} {{arg:{argument}=echo hello}}"
+"""The same, as it is handed on to a sub-agent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One run of one client.
+
+    Attributes:
+        package: what it is installed as.
+        folder: where in the clients' folder it lies: `python`, or a folder of its own for a program from npm.
+        runs: how many runs it has to make, sub-agents included.
+        children: how many of them have to be known as sub-agents.
+        calls: how many tool calls there have to be, at least.
+        open_calls: how many runs end in a call, since the client takes one for its answer.
+        files: to be written into its home before it starts.
+    """
+
+    name: str
+    package: str
+    folder: str
+    wire: str
+    command: tuple[str, ...]
+    runs: int = 1
+    children: int = 0
+    calls: int = 1
+    open_calls: int = 0
+    env: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+
+def program(
+    name: str, package: str, wires: tuple[str, ...], *, runs: int = 1, open_calls: int = 0, folder: str = "python"
+) -> list[Case]:
+    """Return the cases of a program in tests/clients/programs, one for each wire format that it speaks."""
+    return [
+        Case(
+            name=name,
+            package=package,
+            folder=folder,
+            wire=wire,
+            runs=runs,
+            open_calls=open_calls,
+            command=("python", f"{{programs}}/{name}.py", "{base}", wire),
+        )
+        for wire in wires
+    ]
+
+
+PYTHON: Final = [
+    *program("openai_package", "openai", ("chat", "responses")),
+    *program("anthropic_package", "anthropic", ("messages",)),
+    *program("google_genai", "google-genai", ("gemini",), folder="google-genai"),
+    *program("openai_agents", "openai-agents", ("chat", "responses"), runs=2),
+    *program("langgraph_agents", "langgraph", ("chat", "responses", "messages"), runs=2),
+    *program("pydantic_agents", "pydantic-ai-slim", ("chat", "responses", "messages", "gemini"), runs=2),
+    *program("smol_agents", "smolagents", ("chat",), runs=2, open_calls=2),
+]
+
+CLAUDE_CODE: Final = {
+    "ANTHROPIC_BASE_URL": "{base}",
+    "ANTHROPIC_AUTH_TOKEN": "x",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "IS_SANDBOX": "1",
+}
+
+
+def agents(tool: str, shell: str, argument: str, **arguments: str) -> str:
+    """Return the task of calling two sub-agents at once, each of which calls a shell."""
+    others = " ".join(f"[arg:{name}={value}]" for name, value in arguments.items())
+    nested = NESTED.format(tool=shell, argument=argument)
+    return f"Ask two. [tools:1] [parallel:2] [tool:{tool}] [arg:prompt={nested}] [arg:message={nested}] {others}"
+
+
+def claude_code(wanted: str, *, runs: int = 1, children: int = 0, calls: int = 1) -> Case:
+    """Return a case of Claude Code."""
+    return Case(
+        name="claude-code",
+        package="@anthropic-ai/claude-code",
+        folder="claude-code",
+        wire="messages",
+        command=("claude", "-p", wanted, "--model", MODEL, "--dangerously-skip-permissions"),
+        env=CLAUDE_CODE,
+        runs=runs,
+        children=children,
+        calls=calls,
+    )
+
+
+CODEX_CONFIG: Final = f"""
+model = "{MODEL}"
+model_provider = "lp"
+[model_providers.lp]
+name = "lp"
+base_url = "{{base}}/v1"
+wire_api = "responses"
+env_key = "LP_KEY"
+"""
+
+
+def codex(wanted: str, *, runs: int = 1, children: int = 0, calls: int = 1) -> Case:
+    """Return a case of Codex."""
+    return Case(
+        name="codex",
+        package="@openai/codex",
+        folder="codex",
+        wire="responses",
+        command=("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", wanted),
+        env={"LP_KEY": "x"},
+        files={".codex/config.toml": CODEX_CONFIG},
+        runs=runs,
+        children=children,
+        calls=calls,
+    )
+
+
+OPENCODE: Final = """{
+ "autoupdate": false, "small_model": "lp/%(model)s", "permission": {"*": "allow"},
+ "provider": {"lp": {
+  "npm": "%(npm)s", "options": {"baseURL": "{base}/%(path)s", "apiKey": "x"}, "models": {"%(model)s": {}}
+ }}
+}"""
+OPENCODE_WIRES: Final = {
+    "chat": ("@ai-sdk/openai-compatible", "v1"),
+    "responses": ("@ai-sdk/openai", "v1"),
+    "messages": ("@ai-sdk/anthropic", "v1"),
+    "gemini": ("@ai-sdk/google", "v1beta"),
+}
+
+
+def opencode(wire: str, wanted: str, *, runs: int = 1, children: int = 0, calls: int = 1) -> Case:
+    """Return a case of opencode."""
+    npm, path = OPENCODE_WIRES[wire]
+    return Case(
+        name="opencode",
+        package="opencode-ai",
+        folder="opencode",
+        wire=wire,
+        command=("opencode", "run", "-m", f"lp/{MODEL}", "--title", "t", wanted),
+        env={"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
+        files={"work/opencode.json": OPENCODE % {"model": MODEL, "npm": npm, "path": path}},
+        runs=runs,
+        children=children,
+        calls=calls,
+    )
+
+
+GEMINI_SETTINGS: Final = (
+    '{"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}}'
+)
+
+
+def gemini(wanted: str, *, runs: int = 1, calls: int = 1) -> Case:
+    """Return a case of Gemini CLI."""
+    return Case(
+        name="gemini-cli",
+        package="@google/gemini-cli",
+        folder="gemini-cli",
+        wire="gemini",
+        command=("gemini", "-p", wanted, "-m", MODEL, "--yolo"),
+        env={"GOOGLE_GEMINI_BASE_URL": "{base}", "GEMINI_API_KEY": "x", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+        files={".gemini/settings.json": GEMINI_SETTINGS},
+        runs=runs,
+        calls=calls,
+    )
+
+
+SLOWLY: Final = " [tokens:6000]"
+"""Codex does not wait for its sub-agents by itself, and they end with it. A long answer gives them the time."""
+
+PROGRAMS: Final = [
+    claude_code(CALL.format(tool="Bash", argument="command")),
+    claude_code(
+        agents("Agent", "Bash", "command", subagent_type="general-purpose", run_in_background="false"),
+        runs=3,
+        children=2,
+        calls=4,
+    ),
+    codex(CALL.format(tool="exec_command", argument="cmd")),
+    codex(agents("spawn_agent", "exec_command", "cmd") + SLOWLY, runs=3, children=2, calls=4),
+    *(opencode(wire, CALL.format(tool="bash", argument="command")) for wire in OPENCODE_WIRES),
+    *(
+        opencode(wire, agents("task", "bash", "command", subagent_type="general"), runs=3, children=2, calls=4)
+        for wire in OPENCODE_WIRES
+    ),
+    gemini(CALL.format(tool="run_shell_command", argument="command")),
+    gemini(agents("invoke_agent", "run_shell_command", "command", agent_name="generalist"), runs=3, calls=4),
+]
+
+CASES: Final = [*PYTHON, *PROGRAMS]

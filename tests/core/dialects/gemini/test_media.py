@@ -1,0 +1,46 @@
+import pytest
+
+from core.dialects.gemini.exchanges import Object, messages_of, text, user
+from luftpause.core.dialects.request import BadRequestError
+
+
+def shown(part: Object) -> Object:
+    (message,) = messages_of(user(text("look"), part))
+    said: Object = message["content"][1]
+    return said
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        {"inlineData": {"mimeType": "image/png", "data": "_-8="}},
+        {"inline_data": {"mime_type": "image/png", "data": "/+8="}},
+    ],
+)
+def test_a_picture_in_either_alphabet(blob: Object) -> None:
+    assert shown(blob) == {"type": "image_url", "image_url": {"url": "data:image/png;base64,/+8="}}
+
+
+def test_a_picture_at_an_address() -> None:
+    file = {"fileData": {"mimeType": "image/jpeg", "fileUri": "https://example.org/a.jpg"}}
+    assert shown(file) == {"type": "image_url", "image_url": {"url": "https://example.org/a.jpg"}}
+
+
+@pytest.mark.parametrize(("kind", "name"), [("audio/wav", "wav"), ("audio/mp3", "mp3"), ("audio/mpeg", "mp3")])
+def test_sound(kind: str, name: str) -> None:
+    said = shown({"inlineData": {"mimeType": kind, "data": "AAAA"}})
+    assert said == {"type": "input_audio", "input_audio": {"data": "AAAA", "format": name}}
+
+
+@pytest.mark.parametrize(
+    ("part", "what"),
+    [
+        ({"inlineData": {"mimeType": "application/pdf", "data": ""}}, "data of type 'application/pdf'"),
+        ({"fileData": {"mimeType": "image/png", "fileUri": "gs://bucket/a"}}, "no web address"),
+        ({"fileData": {"mimeType": "video/mp4", "fileUri": "https://example.org/a"}}, "a file of type 'video/mp4'"),
+        ({"fileData": {"fileUri": "https://example.org/a"}}, "a file of type ''"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(part: Object, what: str) -> None:
+    with pytest.raises(BadRequestError, match=what):
+        shown(part)
