@@ -17,7 +17,9 @@ from luftpause.ports.engines import Header
 BODY_BYTES_HELD: Final = 64 * 1024
 """Bytes of a body that wait for their application before the client has to."""
 
-_STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
+_STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status} {status.phrase}".encode() for status in http.HTTPStatus}
+_FRAMING: Final = frozenset((b"connection", b"content-length", b"transfer-encoding"))
+"""Headers that say how an answer is framed."""
 NO_CONTENT: Final = 204
 _BODILESS: Final = (NO_CONTENT, 304)
 _CONTROLS: Final = bytes({*range(32), 127} - {9})
@@ -115,7 +117,7 @@ class HttpCall:
     async def _run(self, app: Application, scope: Scope, tasks: set[asyncio.Task[None]]) -> None:
         """Let the application answer, and answer for it when it does not."""
         try:
-            await app(scope, self.receive, self.send)
+            await app(scope, self._receive, self._send)
             if not self.complete and not self.left:
                 _LOGGER.error("answer_not_completed", extra={"path": scope["path"][:200]})
                 await self._fail()
@@ -196,7 +198,91 @@ class HttpCall:
         self._notice = None  # who cuts need not be told
         self._wire.cut()
 
-    async def receive(self) -> Message:
+    async def room(self) -> None:
+        """See Line."""
+        writable = self._wire.writable
+        if writable is not None and not self.left:
+            await writable.wait()
+
+    def begin(self, status: int, headers: Sequence[Header]) -> None:
+        """See Line."""
+        if self.left:
+            return
+        if self.begun:
+            raise RuntimeError("an answer begins once")
+        if self._expects_continue:
+            self._expects_continue = False
+            self.keep_alive = False  # nobody knows whether the body still comes
+        lines = [_STATUS_LINES.get(status) or b"HTTP/1.1 %d " % status]
+        length: int | None = None
+        closing = False
+        for header in headers:
+            name, value = header
+            if name in _FRAMING:
+                if name == b"transfer-encoding" or (name == b"content-length" and status == NO_CONTENT):
+                    continue  # that is the connection's affair
+                if name == b"content-length":
+                    length = int(value)
+                else:
+                    closing = b"close" in value.lower()
+            lines.append(b": ".join(header))
+        if closing:
+            self.keep_alive = False
+        elif not self.keep_alive:
+            lines.append(b"connection: close")
+        self._write_head(lines, length, bodiless=self._bodiless or status in _BODILESS)
+
+    def _write_head(self, lines: list[bytes], length: int | None, *, bodiless: bool) -> None:
+        """Frame the answer, whose body has a length if its application knows it, and write its head."""
+        if bodiless:
+            length = 0
+        chunked = length is None and self._knows_chunks
+        if chunked:
+            lines.append(b"transfer-encoding: chunked")
+        lines.append(b"\r\n")
+        head = b"\r\n".join(lines)
+        if len(head) - len(head.translate(None, _CONTROLS)) != 2 * len(lines):
+            raise RuntimeError("a header of the answer holds a control character")
+        self.begun = True
+        self._bodiless = bodiless
+        self._chunked = chunked
+        self._length_left = length
+        self._wire.transport.write(head)
+
+    def write(self, data: bytes) -> bool:
+        """See Line."""
+        if self.left:
+            return True
+        self._check_under_way()
+        if self._chunked:
+            if data:
+                self._wire.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        elif data and not self._bodiless:
+            self._write_plain(data)
+        if self._length_left == 0:
+            self._end()  # the client has it all, its next request may come before the application says so
+            self.left = True
+        return self._wire.writable is None
+
+    def end(self, data: bytes) -> None:
+        """See Line."""
+        if self.left:
+            return
+        self._check_under_way()
+        if self._chunked:
+            frame = b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data) if data else b"0\r\n\r\n"
+            self._wire.transport.write(frame)
+        elif data and not self._bodiless:
+            self._write_plain(data)
+        if self._length_left:
+            raise RuntimeError("the answer is shorter than its content-length")
+        self._end()
+
+    def _check_under_way(self) -> None:
+        if not self.begun or self.complete:
+            raise RuntimeError("a body belongs to an answer that has begun and has not ended")
+
+    async def _receive(self) -> Message:
         """ASGI's receive."""
         self._continue()
         while not self.left and not self.complete:
@@ -207,81 +293,24 @@ class HttpCall:
             await self._arrival()
         return {"type": "http.disconnect"}
 
-    async def send(self, message: Message) -> None:
-        """ASGI's send. What nobody waits for is dropped: the client left, or has the whole answer.
+    async def _send(self, message: Message) -> None:
+        """ASGI's send.
 
         Raises:
             RuntimeError: the message breaks ASGI's rules or HTTP's.
         """
-        writable = self._wire.writable
-        if writable is not None and not self.left:
-            await writable.wait()
-        if self.left:
-            return
+        if self._wire.writable is not None:
+            await self.room()
         kind = message["type"]
-        if kind == "http.response.body" and self.begun and not self.complete:
-            self._send_body(message.get("body", b""), more=message.get("more_body", False))
-        elif kind == "http.response.start" and not self.begun:
-            self._send_head(message["status"], message.get("headers", ()))
+        if kind == "http.response.body":
+            if message.get("more_body", False):
+                self.write(message.get("body", b""))
+            else:
+                self.end(message.get("body", b""))
+        elif kind == "http.response.start":
+            self.begin(message["status"], [(name.lower(), value) for name, value in message.get("headers", ())])
         else:
             raise RuntimeError(f"{kind!r} is not what may be sent now")
-
-    def _send_head(self, status: int, headers: Sequence[Header]) -> None:
-        if self._expects_continue:
-            self._expects_continue = False
-            self.keep_alive = False  # nobody knows whether the body still comes
-        lines = [_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status]
-        length: int | None = None
-        closing = False
-        for name, value in headers:
-            name = name.lower()
-            if name == b"content-length":
-                if status == NO_CONTENT:
-                    continue
-                length = int(value)
-            elif name == b"transfer-encoding":
-                continue  # that is the connection's affair
-            elif name == b"connection":
-                closing = b"close" in value.lower()
-            lines.append(b"%b: %b\r\n" % (name, value))
-        if closing:
-            self.keep_alive = False
-        elif not self.keep_alive:
-            lines.append(b"connection: close\r\n")
-        self._write_head(lines, length, bodiless=self._bodiless or status in _BODILESS)
-
-    def _write_head(self, lines: list[bytes], length: int | None, *, bodiless: bool) -> None:
-        """Frame the answer, whose body has a length if its application knows it, and write its head."""
-        if bodiless:
-            length = 0
-        chunked = length is None and self._knows_chunks
-        if chunked:
-            lines.append(b"transfer-encoding: chunked\r\n")
-        head = b"".join(lines)
-        if len(head) - len(head.translate(None, _CONTROLS)) != 2 * len(lines):
-            raise RuntimeError("a header of the answer holds a control character")
-        self.begun = True
-        self._bodiless = bodiless
-        self._chunked = chunked
-        self._length_left = length
-        self._wire.transport.write(head + b"\r\n")
-
-    def _send_body(self, body: bytes, *, more: bool) -> None:
-        if self._chunked:
-            if body:
-                frame = b"%x\r\n%b\r\n" if more else b"%x\r\n%b\r\n0\r\n\r\n"
-                self._wire.transport.write(frame % (len(body), body))
-            elif not more:
-                self._wire.transport.write(b"0\r\n\r\n")
-        elif body and not self._bodiless:
-            self._write_plain(body)
-        if not more:
-            if self._length_left:
-                raise RuntimeError("the answer is shorter than its content-length")
-            self._end()
-        elif self._length_left == 0:
-            self._end()  # the client has it all, its next request may come before the application says so
-            self.left = True
 
     def _write_plain(self, body: bytes) -> None:
         """Write a piece of a body that its length or the connection's end frames."""
@@ -311,8 +340,8 @@ class HttpCall:
         body = openai_error(failure)
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         headers.append((b"connection", b"close"))
-        await self.send({"type": "http.response.start", "status": failure.status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": body})
+        await self._send({"type": "http.response.start", "status": failure.status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
 
     def _continue(self) -> None:
         """Tell a client that waits for it to send its body."""

@@ -4,8 +4,10 @@ ASGI's scopes and messages are open dictionaries by its specification, hence the
 """
 
 from asyncio import Task
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
+
+from luftpause.ports.engines import Header
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -30,7 +32,10 @@ class BodyTooLongError(Exception):
 
 
 class Line(Protocol):
-    """The line to the client of one request. It saves its application messages and a task that waits for them."""
+    """The line to the client of one request, for applications that cannot afford ASGI's messages.
+
+    What is sent after the client left is dropped. An answer that breaks HTTP's rules is a RuntimeError.
+    """
 
     @property
     def body_is_here(self) -> bool:
@@ -48,6 +53,22 @@ class Line(Protocol):
 
     def on_leave(self, notice: Leave | None) -> None:
         """Set what is called, once, should the client leave before its answer is whole; None: nothing."""
+        ...
+
+    def begin(self, status: int, headers: Sequence[Header]) -> None:
+        """Send the head of the answer. Names are in lower case."""
+        ...
+
+    def write(self, data: bytes) -> bool:
+        """Send a piece of the body. Return whether the client takes more now: if not, await `room` before the next."""
+        ...
+
+    def end(self, data: bytes) -> None:
+        """Send the last piece, which may be empty, and the end."""
+        ...
+
+    async def room(self) -> None:
+        """Return when the client takes more, at once if it does now."""
         ...
 
     def cut(self) -> None:

@@ -1,7 +1,7 @@
 """How a turn reaches an engine, and how its answer comes back as it is produced."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -9,6 +9,9 @@ from luftpause.core.model.replicas import Endpoint
 
 Header = tuple[bytes, bytes]
 """A header's name in lower case, and its value."""
+
+Take: TypeAlias = Callable[[bytes, bool], bool]
+"""Takes a piece of an answer, empty at most at the end, and whether it is the last; says whether it can take more."""
 
 
 class EngineUnreachableError(Exception):
@@ -41,16 +44,22 @@ class Exchange(Protocol):
         """The answer's headers, in order."""
         ...
 
-    @property
-    def over(self) -> bool:
-        """Whether every byte is known to have been read, so that the last ones can be sent on together with the end."""
-        ...
-
     async def read(self) -> bytes:
         """Return the next bytes as the engine sent them, b"" at the end. Reading slowly slows the engine down.
 
         Raises:
             EngineBrokeError: the answer ended early.
+        """
+        ...
+
+    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+        """Hand the rest of the answer to `take`, each piece as soon as it arrives; return after the last.
+
+        Once `take` can take no more, nothing is handed over, and the engine has to wait before long, until `room` has
+        returned.
+
+        Raises:
+            EngineBrokeError: the answer ended early; its last piece was not handed over.
         """
         ...
 

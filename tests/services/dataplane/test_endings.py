@@ -1,10 +1,12 @@
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from luftpause.core.dialects.observe import BodyObserver
 from luftpause.core.model.ids import ReplicaId, TurnId
 from luftpause.core.model.replicas import Endpoint, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
-from luftpause.ports.engines import Header
+from luftpause.ports.engines import Header, Take
 from luftpause.services.dataplane.endings import ending_of, retry_after_s
 
 TURN = TurnId("t.1")
@@ -15,10 +17,12 @@ class Answer:
     def __init__(self, status: int, headers: tuple[Header, ...] = ()) -> None:
         self.status = status
         self.headers = headers
-        self.over = True
 
     async def read(self) -> bytes:
         return b""
+
+    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+        raise AssertionError("nobody pours this answer")
 
     def close(self) -> None:
         pass

@@ -1,10 +1,12 @@
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from adapters.engine_http.scripted_engine import run_bounded
 from luftpause.core.dialects.failures import FailureCode
 from luftpause.ports.asgi import BodyTooLongError, ClientLeftError, Leave
+from luftpause.ports.engines import Header
 from luftpause.services.dataplane.intake import IntakeError, check_media_type, read_body
 from luftpause.services.dataplane.settings import DataplaneSettings
 
@@ -28,6 +30,18 @@ class LyingLine:
 
     def on_leave(self, notice: Leave | None) -> None:
         raise AssertionError("the intake needs no notice")
+
+    def begin(self, status: int, headers: Sequence[Header]) -> None:
+        raise AssertionError("the intake answers nothing")
+
+    def write(self, data: bytes) -> bool:
+        raise AssertionError("the intake answers nothing")
+
+    def end(self, data: bytes) -> None:
+        raise AssertionError("the intake answers nothing")
+
+    async def room(self) -> None:
+        raise AssertionError("the intake answers nothing")
 
     def cut(self) -> None:
         raise AssertionError("the intake answers nothing")

@@ -1,13 +1,13 @@
 """Finding out how replicas are."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from luftpause.core.model.ids import ReplicaId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Load
 from luftpause.core.scheduling.events import ReplicaProbed
-from luftpause.ports.engines import EngineBrokeError, EngineRequest, EngineUnreachableError, Header
+from luftpause.ports.engines import EngineBrokeError, EngineRequest, EngineUnreachableError, Header, Take
 from luftpause.services.scheduler.probes import METRICS_BYTES_MAX, Prober
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
@@ -25,7 +25,6 @@ class FakeExchange:
     headers: Sequence[Header] = ()
     breaks: bool = False
     closed: bool = False
-    over: bool = False
 
     async def read(self) -> bytes:
         if self.pieces:
@@ -33,6 +32,9 @@ class FakeExchange:
         if self.breaks:
             raise EngineBrokeError("cut")
         return b""
+
+    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+        raise AssertionError("nobody pours this answer")
 
     def close(self) -> None:
         self.closed = True

@@ -1,13 +1,13 @@
 """Which wire formats an engine speaks, found out without a token generated."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from luftpause.core.model.replicas import Endpoint
-from luftpause.ports.engines import EngineRequest, EngineUnreachableError, Header
+from luftpause.ports.engines import EngineRequest, EngineUnreachableError, Header, Take
 from luftpause.services.scheduler.spoken import PATHS, spoken_at
 
 HERE = Endpoint(url="http://engine", api_key_env="KEY")
@@ -17,11 +17,13 @@ HERE = Endpoint(url="http://engine", api_key_env="KEY")
 class Refusal:
     status: int
     headers: Sequence[Header] = ()
-    over: bool = True
     closed: bool = False
 
     async def read(self) -> bytes:
         return b""
+
+    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+        raise AssertionError("nobody pours this answer")
 
     def close(self) -> None:
         self.closed = True

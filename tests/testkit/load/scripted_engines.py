@@ -1,10 +1,10 @@
 """An `Engines` that answers from a script."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from luftpause.core.model.replicas import Endpoint
-from luftpause.ports.engines import EngineRequest, Header
+from luftpause.ports.engines import EngineRequest, Header, Take
 
 
 @dataclass
@@ -15,13 +15,15 @@ class ScriptedExchange:
     pieces: list[bytes | Exception]
     headers: Sequence[Header] = ()
     closed: int = 0
-    over: bool = False
 
     async def read(self) -> bytes:
         piece = self.pieces.pop(0) if self.pieces else b""
         if isinstance(piece, Exception):
             raise piece
         return piece
+
+    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+        raise AssertionError("nobody pours this answer")
 
     def close(self) -> None:
         self.closed += 1

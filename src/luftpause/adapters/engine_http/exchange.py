@@ -7,12 +7,13 @@ the body by pausing the socket.
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 import httptools
 
 from luftpause.adapters.engine_http.trust import tls_fault
-from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Header
+from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Header, Take
 
 BODY_BYTES_HELD: Final = 48 * 1024
 """Unread bytes of body past which the socket is paused: less than one full read."""
@@ -51,6 +52,7 @@ class HttpExchange:
         "_bodiless",
         "_complete",
         "_error",
+        "_full",
         "_loop",
         "_more",
         "_parser",
@@ -59,6 +61,7 @@ class HttpExchange:
         "_quiet",
         "_reusable",
         "_size",
+        "_take",
         "_wire",
         "bytes_seen",
         "headers",
@@ -78,6 +81,8 @@ class HttpExchange:
         self._quiet = 0
         self._paused = self._complete = self._reusable = False
         self._error: Exception | None = None
+        self._take: Take | None = None
+        self._full = False
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
 
     async def head(self) -> None:
@@ -92,11 +97,6 @@ class HttpExchange:
                 raise self._error
             await self._arrival()
 
-    @property
-    def over(self) -> bool:
-        """See Exchange."""
-        return self._complete and not self._pieces
-
     async def read(self) -> bytes:
         """Return the next bytes as the engine sent them, b"" at the end.
 
@@ -109,14 +109,24 @@ class HttpExchange:
             if self._error is not None:
                 raise self._error
             await self._arrival()
-        pieces = self._pieces
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self._pieces = []
-        self._size = 0
-        if self._paused and self._wire is not None:
-            self._paused = False
-            self._wire.resume_reading()
-        return data
+        return self._gather()
+
+    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+        """See Exchange."""
+        self._take = take
+        try:
+            self._hand_over()
+            while self._take is not None:
+                if self._full:
+                    await room()
+                    self._full = False
+                    self._hand_over()
+                elif self._error is not None:
+                    raise self._error
+                else:
+                    await self._arrival()
+        finally:
+            self._take = None
 
     def close(self) -> None:
         """Give the connection back if the answer is complete, else close it at once."""
@@ -145,12 +155,17 @@ class HttpExchange:
         else:
             if self._quiet > QUIET_BYTES_MAX:
                 self._fail(EngineBrokeError(f"its header exceeds {QUIET_BYTES_MAX // 1024} KiB"))
-        self._wake()
+        if self._take is not None:
+            self._hand_over()
+        if self._take is None or self._full or self._error is not None:
+            self._wake()
 
     def lost(self, error: Exception | None) -> None:
         """The connection is gone; `error` is None after an orderly close."""
         self._reusable = False
-        if self.status and error is None and self._ends_by_close():
+        if error is not None and not isinstance(error, OSError):
+            self._fail(error)  # a fault of ours: what took the last piece raised it
+        elif self.status and error is None and self._ends_by_close():
             self._complete = True
         elif not self.bytes_seen and isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
             self._fail(EngineUnreachableError(f"ended TLS before answering: {tls_fault(error)}"))
@@ -161,6 +176,8 @@ class HttpExchange:
             where = "its answer" if self.status else "its header"
             how = f", {error.strerror}" if isinstance(error, ssl.SSLEOFError) else ""
             self._fail(EngineBrokeError(f"the connection closed before the end of {where}{how}"))
+        if self._take is not None and self._complete:
+            self._hand_over()
         self._wake()
 
     def on_message_begin(self) -> None:
@@ -199,7 +216,8 @@ class HttpExchange:
         self._pieces.append(data)
         self._size += len(data)
         self._quiet = 0
-        if self._size > BODY_BYTES_HELD and not self._paused and self._wire is not None:
+        is_waiting = self._take is None or self._full
+        if is_waiting and self._size > BODY_BYTES_HELD and not self._paused and self._wire is not None:
             self._paused = True
             self._wire.pause_reading()
 
@@ -207,6 +225,26 @@ class HttpExchange:
         """Parser callback: the answer, or an informational one before it, is whole."""
         if self.status:
             self._complete = True
+
+    def _gather(self) -> bytes:
+        """Return what has arrived, and let more come."""
+        pieces = self._pieces
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self._pieces = []
+        self._size = 0
+        if self._paused and self._wire is not None:
+            self._paused = False
+            self._wire.resume_reading()
+        return data
+
+    def _hand_over(self) -> None:
+        """Pour what has arrived, unless there is no room for it; after the last piece nobody takes any more."""
+        take = self._take
+        if take is not None and not self._full and (self._pieces or self._complete):
+            is_last = self._complete
+            if is_last:
+                self._take = None
+            self._full = not take(self._gather(), is_last) and not is_last
 
     def _ends_by_close(self) -> bool:
         """Return whether the header announced neither a length nor chunks."""

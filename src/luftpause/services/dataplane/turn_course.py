@@ -215,27 +215,23 @@ class TurnCourse:
         if not (stream and self._wants_stream):
             self._stop_keepalive()
         self._count(str(exchange.status))
-        await self._send_head(exchange.status, _head(exchange, back, self._run))
-        last = await self._stream(exchange, observer, placement, back)
-        self._end(exchange, observer, placement)
-        self._over = True
-        await self._call.send({"type": "http.response.body", "body": last, "more_body": False})
+        self._send_head(exchange.status, _head(exchange, back, self._run))
+        line = self._call.line
 
-    async def _stream(
-        self, exchange: Exchange, observer: Observer | None, placement: Placement, back: WayBack | None
-    ) -> bytes:
-        """Send every piece on as it comes, and look at it in passing. Return what is to be sent with the end."""
-        send = self._call.send
-        while data := await exchange.read():
-            if observer is not None:
+        def take(data: bytes, is_last: bool) -> bool:
+            """Send a piece on as it comes, and look at it in passing."""
+            if data and observer is not None:
                 self._watch(exchange, observer, placement, data)
             if back is not None:
-                data = back.feed(data)
-            if exchange.over:
-                break
-            if data:
-                await send({"type": "http.response.body", "body": data, "more_body": True})
-        return data if back is None else data + back.end()
+                data = back.feed(data) + back.end() if is_last else back.feed(data)
+            if not is_last:
+                return line.write(data)
+            self._end(exchange, observer, placement)
+            self._over = True
+            line.end(data)
+            return True
+
+        await exchange.pour(take, line.room)
 
     def _watch(self, exchange: Exchange, observer: Observer, placement: Placement, data: bytes) -> None:
         """Look at a piece of an answer."""
@@ -345,7 +341,8 @@ class TurnCourse:
         self._count(str(failure.status))
         if self._head_sent:
             event = self._dialect.error_event(failure)
-            await self._call.send({"type": "http.response.body", "body": event, "more_body": False})
+            await self._call.line.room()
+            self._call.line.end(event)
         else:
             await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
 
@@ -371,14 +368,16 @@ class TurnCourse:
         """Send a sign of life: from the first one on the client has a 200."""
         if self._run is None:
             return  # no header goes out before the run is known
+        line = self._call.line
+        await line.room()
         if not self._head_sent:
-            await self._send_head(200, for_client(_WAITING, self._run))
+            self._send_head(200, for_client(_WAITING, self._run))
             self._committed = True
-        await self._call.send({"type": "http.response.body", "body": self._dialect.ping, "more_body": True})
+        line.write(self._dialect.ping)
 
-    async def _send_head(self, status: int, headers: Sequence[Header]) -> None:
+    def _send_head(self, status: int, headers: Sequence[Header]) -> None:
         if not self._head_sent:
-            await self._call.send({"type": "http.response.start", "status": status, "headers": headers})
+            self._call.line.begin(status, headers)
             self._head_sent = True
 
 
