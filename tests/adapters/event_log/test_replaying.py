@@ -88,8 +88,8 @@ def test_what_stands_at_the_wrong_place_is_told(lines: list[bytes]) -> None:
         replay(lines[1:])
     with pytest.raises(DifferenceError, match="line 2"):
         replay([lines[0], b"torn\n", *lines[1:]])
-    with pytest.raises(DifferenceError, match="format 2"):
-        replay([changed(lines[0], format=2), *lines[1:]])
+    with pytest.raises(DifferenceError, match="format 3"):
+        replay([changed(lines[0], format=3), *lines[1:]])
     with pytest.raises(DifferenceError, match="line 1: the segment's state"):
         replay([changed(lines[0], state=[1]), *lines[1:]])
     with pytest.raises(DifferenceError, match="unknown event 'Odd'"):

@@ -20,7 +20,7 @@ from luftpause.core.scheduling.actions import Action, HoldTurn
 from luftpause.core.scheduling.events import Event, TurnFailed
 from luftpause.core.scheduling.state import State
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 DIGEST_CHARS: Final = 16
 FOREVER_S: Final = 1e9
 
