@@ -1,11 +1,12 @@
-"""What scheduling costs: each decision at two sizes, and a whole turn through the scheduler's service at light load.
+"""What scheduling costs: decisions at many sizes, and a whole turn through the scheduler's service at light load.
 
-    python benchmarks/decide.py [--events 20000] [--turns 20000] [--json FILE]
+    python benchmarks/decide.py [--events 10000] [--turns 20000] [--json FILE]
 
-Decisions: a closed loop of agents on queueing replicas, so that the wanted number of turns is always held. Whole
-turns: four replicas, eight turns in flight, nothing held; from the offer on its admission, its ticket, its placement,
-two reports, metrics and timers, but not the making of offers and reports. Everything is told in processor time, so
-that a busy machine counts for little; collector pauses count.
+Decisions: a closed loop of agents on queueing replicas, so that the wanted number of turns is always held, from one
+caller, from fifty, or each from another one. The second table holds everything but the number of runs. Whole turns:
+four replicas, eight turns in flight, nothing held; from the offer on its admission, its ticket, its placement, two
+reports, metrics and timers, but not the making of offers and reports. Everything is told in processor time, so that a
+busy machine counts for little; collector pauses count, with the collector set as in a service.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import uvloop
 
+from luftpause.cli.serve import GC_THRESHOLDS
 from luftpause.core.model.ids import (
     ANONYMOUS_CALLER,
     ANONYMOUS_PRINCIPAL,
@@ -54,12 +56,13 @@ from luftpause.core.scheduling.events import (
 )
 from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, empty_state
+from luftpause.core.scheduling.view import view
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 
 MODEL = ModelName("m")
 PEER = PeerId("peer")
-CALLERS = 40
+FEW_CALLERS = 50
 TOOLS = tuple(ToolName(f"server__tool-{number}") for number in range(40))
 SEED = 1
 TURNS_A_RUN = 8
@@ -71,14 +74,27 @@ BLOCK = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How large a scheduler is measured."""
+    """How large a scheduler is measured. `each`: what each replica runs."""
 
     runs: int
     replicas: int
     held: int
+    callers: int
+    each: int
 
 
-SIZES = (Size(runs=1000, replicas=16, held=200), Size(runs=100_000, replicas=256, held=10_000))
+def sizes(runs: int, replicas: int, held: int) -> list[Size]:
+    """Return one size for one caller, one for few and one where every held turn has another caller."""
+    each = max(1, runs // (4 * replicas))
+    return [
+        Size(runs=runs, replicas=replicas, held=held, callers=callers, each=each) for callers in (1, FEW_CALLERS, held)
+    ]
+
+
+CURVE = [*sizes(1000, 16, 200), *sizes(10_000, 64, 2000), *sizes(100_000, 256, 10_000)]
+GROWTH = [Size(runs=runs, replicas=16, held=200, callers=FEW_CALLERS, each=15) for runs in (1000, 10_000, 100_000)]
+VIEWS = 5
+"""How often the status is looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +130,11 @@ class Loop:
         self.flying: list[TurnId] = []
         self.resting = [RunId(f"run-{number}") for number in range(size.runs)]
         self.run_of: dict[TurnId, RunId] = {}
+        self.callers = size.callers
         self.wanted_held = size.held
         self.turns = 0
         self.replicas = [ReplicaId(f"replica-{number}") for number in range(size.replicas)]
-        self.cap = max(1, size.runs // (4 * size.replicas))
+        self.each = size.each
         for replica in self.replicas:
             self.tell(ReplicaAdded(spec=declared(replica)))
             self.probe(replica)
@@ -127,7 +144,7 @@ class Loop:
 
     def known(self, run: RunId) -> KnownRun:
         """Tell of a run that took turns before."""
-        service_class, caller = owner(run)
+        service_class, caller = self.owner(run)
         return KnownRun(
             run=run,
             phase=RunPhase.PAUSED if self.dice.random() < 0.7 else RunPhase.IDLE,
@@ -138,6 +155,12 @@ class Loop:
             age_s=self.dice.uniform(0, 600),
             tools=(self.dice.choice(TOOLS),),
         )
+
+    def owner(self, run: RunId) -> tuple[ServiceClass, CallerId]:
+        """Return the class and the caller of a run: every tenth is interactive."""
+        number = int(run.rpartition("-")[2])
+        caller = CallerId(f"caller-{number % self.callers}")
+        return (ServiceClass.BATCH if number % 10 else ServiceClass.INTERACTIVE), caller
 
     def tell(self, event: Event) -> tuple[Action, ...]:
         """Take an event in, with the time that it took."""
@@ -152,7 +175,7 @@ class Loop:
 
     def probe(self, replica: ReplicaId) -> None:
         """Tell that a replica queues, so that its turns stay capped."""
-        self.tell(ReplicaProbed(replica=replica, healthy=True, load=Load(running=self.cap, waiting=1)))
+        self.tell(ReplicaProbed(replica=replica, healthy=True, load=Load(running=self.each, waiting=1)))
 
     def arrive(self) -> None:
         """Let a run that rests offer its next turn."""
@@ -162,7 +185,7 @@ class Loop:
         self.turns += 1
         turn = TurnId(f"{PEER}.{self.turns}")
         self.run_of[turn] = run
-        service_class, caller = owner(run)
+        service_class, caller = self.owner(run)
         self.tell(
             TurnArrived(
                 turn=turn,
@@ -203,25 +226,61 @@ def declared(replica: ReplicaId) -> ReplicaSpec:
     return ReplicaSpec(replica=replica, endpoint=Endpoint(url="http://127.0.0.1:1"), models=(MODEL,))
 
 
-def owner(run: RunId) -> tuple[ServiceClass, CallerId]:
-    """Return the class and the caller of a run: every tenth is interactive."""
-    number = int(run.rpartition("-")[2])
-    return (ServiceClass.BATCH if number % 10 else ServiceClass.INTERACTIVE), CallerId(f"caller-{number % CALLERS}")
+class Pauses:
+    """Listens to the collector: how long its pauses were, nanoseconds of processor time."""
+
+    def __init__(self) -> None:
+        self.took: list[int] = []
+        self._since = 0
+
+    def __call__(self, phase: str, _: dict[str, int]) -> None:
+        """Hear of the start and the end of a pause."""
+        if phase == "start":
+            self._since = time.thread_time_ns()
+        else:
+            self.took.append(time.thread_time_ns() - self._since)
 
 
-def measure_decisions(size: Size, events: int) -> dict[str, Spread]:
-    """Return how long decisions of each kind took, and all of them together."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One size: how long decisions took, by kind and all together; the status; collector pauses, milliseconds."""
+
+    size: Size
+    by_event: dict[str, Spread]
+    status_ms: float
+    pauses: int
+    longest_pause_ms: float
+
+
+def measure_decisions(size: Size, events: int) -> Measured:
+    """Measure one size."""
     loop = Loop(size)
     for _ in range(events // 5):
         loop.step()
     check(loop.state)
     loop.took.clear()
     gc.collect()
+    pauses = Pauses()
+    gc.callbacks.append(pauses)
     for _ in range(events):
         loop.step()
+    gc.callbacks.remove(pauses)
     check(loop.state)
     everything = [took for times in loop.took.values() for took in times]
-    return {"all": spread(everything), **{name: spread(times) for name, times in sorted(loop.took.items())}}
+    return Measured(
+        size=size,
+        by_event={"all": spread(everything), **{name: spread(times) for name, times in sorted(loop.took.items())}},
+        status_ms=round(min(time_status(loop) for _ in range(VIEWS)), 2),
+        pauses=len(pauses.took),
+        longest_pause_ms=round(max(pauses.took, default=0) / 1e6, 2),
+    )
+
+
+def time_status(loop: Loop) -> float:
+    """Return how long a look at the whole state takes, milliseconds."""
+    started = time.thread_time_ns()
+    view(loop.state, Instant(loop.now))
+    return (time.thread_time_ns() - started) / 1e6
 
 
 def light_turns(turns: int, turns_a_run: int) -> Iterator[tuple[TurnOffer, tuple[TurnReport, ...]]]:
@@ -280,31 +339,45 @@ async def measure_whole_turns(turns: int, turns_a_run: int) -> Spread:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time scheduling.")
-    parser.add_argument("--events", type=int, default=20_000, help="decisions to time at each size; 0 for none")
+    parser.add_argument("--events", type=int, default=10_000, help="decisions to time at each size; 0 for none")
     parser.add_argument("--turns", type=int, default=20_000, help="whole turns to time")
     parser.add_argument("--json", type=Path, default=None, metavar="FILE", help="write the figures there too")
     options = parser.parse_args()
+    gc.set_threshold(*GC_THRESHOLDS)
     report: dict[str, object] = {}
-    print(f"{'microseconds of processor time':48}{'count':>8}{'mean':>9}{'p50':>9}{'p99':>9}{'max':>10}")
+    print("whole turns, microseconds of processor time")
+    print(f"{'':34}{'count':>8}{'mean':>9}{'p50':>9}{'p99':>9}{'max':>10}")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         for turns_a_run in (1, TURNS_A_RUN):
             whole = runner.run(measure_whole_turns(options.turns, turns_a_run))
-            show(f"whole turn, {turns_a_run} a run (in blocks of {BLOCK})", whole)
+            show(f"{turns_a_run} a run (in blocks of {BLOCK})", whole)
             report[f"whole_turn_{turns_a_run}"] = asdict(whole)
-    for size in SIZES if options.events else ():
-        by_event = measure_decisions(size, options.events)
-        print(f"{size.runs} runs, {size.replicas} replicas, {size.held} held")
-        for name, times in by_event.items():
-            show(f"  decide, {name}", times)
-        report[f"decide_{size.runs}"] = {name: asdict(times) for name, times in by_event.items()}
+    if options.events:
+        report["curve"] = show_curve("decide, microseconds; the status, milliseconds", CURVE, options.events)
+        report["growth"] = show_curve("decide against the number of runs, all else the same", GROWTH, options.events)
     if options.json is not None:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 def show(name: str, times: Spread) -> None:
     print(
-        f"{name:48}{times.count:>8}{times.mean_us:>9.1f}{times.p50_us:>9.1f}{times.p99_us:>9.1f}{times.max_us:>10.1f}"
+        f"{name:34}{times.count:>8}{times.mean_us:>9.1f}{times.p50_us:>9.1f}{times.p99_us:>9.1f}{times.max_us:>10.1f}"
     )
+
+
+def show_curve(title: str, curve: list[Size], events: int) -> list[dict[str, object]]:
+    """Measure sizes one after the other; print a line for each and return all figures."""
+    print(f"{title}\n{'runs':>8}{'replicas':>9}{'held':>7}{'callers':>8}", end="")
+    print(f"{'p50':>9}{'p99':>9}{'max':>10}{'status':>9}{'pauses':>8}{'longest':>9}")
+    figures: list[dict[str, object]] = []
+    for size in curve:
+        one = measure_decisions(size, events)
+        times = one.by_event["all"]
+        print(f"{size.runs:>8}{size.replicas:>9}{size.held:>7}{size.callers:>8}", end="")
+        print(f"{times.p50_us:>9.1f}{times.p99_us:>9.1f}{times.max_us:>10.1f}", end="")
+        print(f"{one.status_ms:>9.2f}{one.pauses:>8}{one.longest_pause_ms:>9.2f}", flush=True)
+        figures.append(asdict(one))
+    return figures
 
 
 if __name__ == "__main__":

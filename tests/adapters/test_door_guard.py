@@ -4,18 +4,32 @@ import pytest
 
 from adapters.engine_http.scripted_engine import run_bounded
 from luftpause.adapters.door_guard import REMEMBERED_HOST_MAX, REMEMBERED_HOSTS_MAX, DoorGuard
-from luftpause.ports.asgi import Message, Receive, Scope, Send
+from luftpause.adapters.http_refusal import Refusals
+from luftpause.adapters.keyring import Key, Keyring
+from luftpause.core.model.ids import PrincipalId
+from luftpause.core.model.principals import ANONYMOUS, Principal
+from luftpause.ports.asgi import Message, Receive, Scope, Send, principal_of
+
+SOMEBODY = Principal(name=PrincipalId("somebody"))
+SESAME = Keyring((Key(token="sesame", principal=SOMEBODY),))
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    await send({"type": "reached"})
+    await send({"type": "reached", "by": principal_of(scope) if scope["type"] != "lifespan" else None})
 
 
 async def receive() -> Message:
     raise AssertionError("the guard reads no body")
 
 
-def knock(guard: DoorGuard, path: str = "/v1/models", kind: str = "http", **headers: str) -> list[Message]:
+def knock(
+    guard: DoorGuard,
+    path: str = "/v1/models",
+    kind: str = "http",
+    method: str = "GET",
+    query: str = "",
+    **headers: str,
+) -> list[Message]:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -25,7 +39,8 @@ def knock(guard: DoorGuard, path: str = "/v1/models", kind: str = "http", **head
     raw = [(name.encode(), value.encode()) for name, value in given.items() if value != "absent"]
 
     async def main() -> None:
-        await guard({"type": kind, "path": path, "headers": raw}, receive, send)
+        scope = {"type": kind, "method": method, "path": path, "query_string": query.encode(), "http_version": "1.1"}
+        await guard({**scope, "headers": raw}, receive, send)
 
     run_bounded(main())
     return sent
@@ -133,7 +148,7 @@ def test_only_our_own_pages_and_listed_ones_may_call(origin: str, expected: int)
     ],
 )
 def test_the_token_is_asked_for_where_one_is_set(headers: dict[str, str], expected: int) -> None:
-    guard = DoorGuard(app, token="sesame")
+    guard = DoorGuard(app, keyring=SESAME)
 
     sent = knock(guard, **headers)
 
@@ -145,18 +160,23 @@ def test_the_token_is_asked_for_where_one_is_set(headers: dict[str, str], expect
         assert (b"www-authenticate", b"Bearer") in sent[0]["headers"]
 
 
-def test_refusals_carry_the_headers_they_are_told_to() -> None:
-    guard = DoorGuard(app, token="x", refusal_headers=lambda headers: ((b"x-run", dict(headers)[b"x-run"]),))
+def test_refusals_look_as_they_are_told_to() -> None:
+    refusals = Refusals(
+        headers=lambda headers: ((b"x-run", dict(headers)[b"x-run"]),),
+        body=lambda path, failure: f"{path} {failure.code.value}".encode(),
+    )
+    start, body = knock(DoorGuard(app, keyring=SESAME, refusals=refusals), path="/v1/x", x_run="r1")
 
-    assert (b"x-run", b"r1") in knock(guard, x_run="r1")[0]["headers"]
+    assert (b"x-run", b"r1") in start["headers"]
+    assert body["body"] == b"/v1/x unauthorized"
 
 
 def test_a_websocket_is_closed_before_it_opens_and_lifespan_passes() -> None:
-    guard = DoorGuard(app, token="sesame")
+    guard = DoorGuard(app, keyring=SESAME)
 
     assert knock(guard, kind="websocket")[0]["type"] == "websocket.close"
-    assert knock(guard, kind="websocket", authorization="Bearer sesame") == [{"type": "reached"}]
-    assert knock(guard, kind="lifespan", host="evil") == [{"type": "reached"}]
+    assert knock(guard, kind="websocket", authorization="Bearer sesame")[0]["type"] == "reached"
+    assert knock(guard, kind="lifespan", host="evil")[0]["type"] == "reached"
 
 
 def test_remembered_hosts_are_bounded() -> None:
@@ -172,3 +192,44 @@ def test_a_long_host_is_not_remembered() -> None:
 
     assert status(knock(guard, host="localhost:" + "1" * REMEMBERED_HOST_MAX)) == 200
     assert not guard._good_hosts
+
+
+def test_what_is_guarded_learns_who_comes() -> None:
+    asked = DoorGuard(app, keyring=SESAME)
+
+    assert knock(asked, x_api_key="sesame")[0]["by"] is SOMEBODY
+    assert knock(asked, path="/health")[0]["by"] is ANONYMOUS
+    assert knock(DoorGuard(app), x_api_key="sesame")[0]["by"] is ANONYMOUS
+
+
+def test_a_token_in_the_query_counts_only_where_clients_put_it_there() -> None:
+    assert status(knock(DoorGuard(app, keyring=SESAME, key_in_query=True), query="alt=sse&key=sesame")) == 200
+    assert status(knock(DoorGuard(app, keyring=SESAME, key_in_query=True), query="key=wrong")) == 401
+    assert status(knock(DoorGuard(app, keyring=SESAME), query="key=sesame")) == 401
+
+
+PREFLIGHT = {"access_control_request_method": "POST", "access_control_request_headers": "authorization"}
+
+
+def test_a_preflight_of_an_allowed_page_is_answered_without_a_token_and_no_other_is() -> None:
+    guard = DoorGuard(app, keyring=SESAME, allowed_origins=("https://chat.example",))
+
+    allowed = knock(guard, method="OPTIONS", origin="https://chat.example", **PREFLIGHT)[0]
+    assert allowed["status"] == 204
+    assert (b"access-control-allow-origin", b"https://chat.example") in allowed["headers"]
+    assert status(knock(guard, method="OPTIONS", origin="https://evil.example", **PREFLIGHT)) == 403
+    assert status(knock(guard, method="OPTIONS", origin="https://chat.example")) == 401
+    assert status(knock(guard, method="OPTIONS", host="evil", origin="https://chat.example", **PREFLIGHT)) == 421
+
+
+@pytest.mark.parametrize("key", ["sesame", "wrong"])
+def test_an_allowed_page_can_read_its_answer_and_its_refusal(key: str) -> None:
+    async def plain(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]})
+
+    guard = DoorGuard(plain, keyring=SESAME, allowed_origins=("https://chat.example",))
+
+    readable = (b"access-control-allow-origin", b"https://chat.example")
+    assert readable in knock(guard, origin="https://chat.example", x_api_key=key)[0]["headers"]
+    for origin in ("absent", "http://localhost", "https://evil.example"):
+        assert b"access-control-allow-origin" not in dict(knock(guard, origin=origin, x_api_key=key)[0]["headers"])

@@ -46,3 +46,21 @@ def test_a_request_may_change_its_state_for_itself_only() -> None:
     first["left"] = 2
 
     assert scope_of(b"/", ends)["state"] == {"left": 1}
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        (b"/", b"box.lan"),
+        (b"http://evil.example/a", b"evil.example"),
+        (b"http://evil.example:80?b", b"evil.example:80"),
+        (b"http://user:pass@127.0.0.1/", b"127.0.0.1"),
+        (b"http://[::1]:5/", b"[::1]:5"),
+    ],
+)
+def test_the_host_of_an_absolute_target_is_the_one_that_counts(url: bytes, host: bytes) -> None:
+    headers = [(b"a", b"b"), (b"host", b"box.lan")]
+    scope = Ends(Wire(), {}).scope(method=b"GET", url=url, version="1.1", headers=headers, extensions={})
+
+    assert [value for name, value in scope["headers"] if name == b"host"] == [host]
+    assert dict(scope["headers"])[b"a"] == b"b"

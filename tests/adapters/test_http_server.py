@@ -11,6 +11,7 @@ from adapters.raw_client import connected, fetch, request
 from luftpause.adapters import http_server
 from luftpause.adapters.http_protocol import DoorProtocol
 from luftpause.adapters.http_reader import HEAD_BYTES_MAX
+from luftpause.adapters.http_refusal import Refusals
 from luftpause.adapters.http_server import (
     AddressInUseError,
     ApplicationFailedError,
@@ -41,7 +42,11 @@ async def serving(
     app: Application, *, lifespan: bool = False, head_timeout_s: float = 20.0
 ) -> AsyncIterator[HttpServer]:
     server = HttpServer(
-        app, host="127.0.0.1", port=0, lifespan=lifespan, refusal_headers=lambda headers: ((b"x-run", b"r"),)
+        app,
+        host="127.0.0.1",
+        port=0,
+        lifespan=lifespan,
+        refusals=Refusals(headers=lambda headers: ((b"x-run", b"r"),)),
     )
     server.head_timeout_s = head_timeout_s
     await server.start()

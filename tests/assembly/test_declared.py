@@ -11,6 +11,7 @@ from luftpause.assembly.declared import (
     dataplane_settings,
     link_graces,
     patience,
+    principal_keys,
     replica_specs,
     require_keys,
     runtime_settings,
@@ -18,6 +19,7 @@ from luftpause.assembly.declared import (
 )
 from luftpause.config.problems import ConfigError
 from luftpause.config.schema import Config
+from luftpause.core.model.turns import ServiceClass
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.scheduler.settings import SchedulerSettings
@@ -121,3 +123,44 @@ def test_a_key_that_is_not_set_is_named_and_only_that() -> None:
     )
     require_keys(config, {"A": "x", "B": "y", "C": "z"})
     require_keys(Config(), {})
+
+
+def principals(**tokens: str) -> Config:
+    rows = [{"name": name.lower(), "token_env": name} for name in tokens]
+    return msgspec.convert({"principals": rows}, Config)
+
+
+def test_each_principal_has_its_token_and_its_classes() -> None:
+    rows = [
+        {"name": "alice", "token_env": "A"},
+        {"name": "nightly", "token_env": "B", "classes": ["batch", "interactive"]},
+        {"name": "slow", "token_env": "C", "classes": ["batch"]},
+    ]
+    config = msgspec.convert({"principals": rows}, Config)
+
+    keys = principal_keys(config, {"A": "a\n", "B": "b", "C": "c"}, operator_token="o")
+
+    assert [key.token for key in keys] == ["a", "b", "c"]
+    assert [key.principal.name for key in keys] == ["alice", "nightly", "slow"]
+    both = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
+    assert [key.principal.classes for key in keys] == [both, both[::-1], (ServiceClass.BATCH,)]
+    assert not any(key.principal.sees_all for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "says"),
+    [
+        ({"A": "a", "B": ""}, "principals[1].token_env: the variable B is not set"),
+        ({"A": "a", "B": " "}, "principals[1].token_env: the variable B is not set"),
+        ({"A": "a", "B": "a"}, "principals[1].token_env: the variable B holds the same token as principals[0]"),
+        ({"A": "a", "B": "o"}, "principals[1].token_env: the variable B holds the same token as LUFTPAUSE_TOKEN"),
+        ({"A": "secret\nx", "B": "b"}, "principals[0].token_env: the variable A holds a character that no client"),
+        ({"A": "sécret", "B": "b"}, "principals[0].token_env: the variable A holds a character that no client"),
+    ],
+)
+def test_a_token_that_cannot_be_used_is_named_by_its_variable_alone(tokens: dict[str, str], says: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        principal_keys(principals(**tokens), tokens, operator_token="o")
+    [problem] = refused.value.problems
+    assert str(problem).startswith(f"environment: {says}")
+    assert "cret" not in str(problem)

@@ -33,9 +33,9 @@ def test_a_scheduler_of_its_own_logs_what_it_decides_and_proves_it(tmp_path: Pat
             assert "state_unsound" not in scheduler.output.read_text()
     with log.open("rb") as lines:
         seen = replay(lines)
-    assert (seen.segments, seen.placed, seen.torn) == (2, 1, 0)
+    assert (seen.segments, seen.open, seen.placed, seen.torn) == (2, 0, 1, 0)
     assert b"secret prompt" not in log.read_bytes()
-    assert json.loads(log.read_bytes().splitlines()[-1])["line"] == "event"
+    assert json.loads(log.read_bytes().splitlines()[-1])["line"] == "end"
 
 
 def test_a_log_that_cannot_be_written_is_one_line_and_exit_code_1(tmp_path: Path) -> None:

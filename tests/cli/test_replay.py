@@ -38,6 +38,15 @@ def test_a_log_that_holds_is_summed_up(log: Path) -> None:
         assert holds.split()[0] == "holds"
 
 
+def test_a_log_that_was_cut_between_two_lines_is_said_to_have_no_end(log: Path) -> None:
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-50]))
+    told = replayed(str(log))
+    assert told.exit_code == 0, told.output
+    assert told.output.splitlines()[0] == (
+        "Every decision is the same: 155 events in 1 segments, 1 without an end (killed or cut)."
+    )
+
+
 def test_the_first_difference_is_named_and_exit_code_1(log: Path) -> None:
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join([lines[0], *lines[2:]]))

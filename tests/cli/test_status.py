@@ -122,7 +122,7 @@ def test_json_is_the_schedulers_own_on_one_line() -> None:
 
 
 def test_the_token_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LUFTPAUSE_TOKEN", "hunter2")
+    monkeypatch.setenv("LUFTPAUSE_TOKEN", "hunter2\n")
     with answering(b'{"replicas": []}') as (url, answers):
         ask("--url", url)
     assert answers.seen == [("/status", "Bearer hunter2")]

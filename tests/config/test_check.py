@@ -11,6 +11,7 @@ REPLICA = {"name": "a", "url": "http://a:1", "models": ["m"]}
 LLAMA = {"name": "l", "backend": "llama.cpp", "model_path": "l.gguf"}
 OWN = {"name": "o", "backend": "command", "command": ["serve"]}
 TOOL = {"name": "t", "command": ["tool"]}
+ALICE = {"name": "alice", "token_env": "ALICE_TOKEN"}
 
 
 def found(**sections: object) -> list[str]:
@@ -28,6 +29,10 @@ def model(**keys: object) -> dict[str, object]:
 
 def tool(**keys: object) -> dict[str, object]:
     return {"tools": [{**TOOL, **keys}]}
+
+
+def alice(**keys: object) -> dict[str, object]:
+    return {"principals": [{**ALICE, **keys}]}
 
 
 def test_the_default_and_a_full_configuration_are_fine() -> None:
@@ -76,9 +81,25 @@ def test_the_default_and_a_full_configuration_are_fine() -> None:
             tool(command=[]),
             "tools[0]: has neither of command (stdio) and url (streamable HTTP); it needs one of the two",
         ),
+        ({"principals": [ALICE, ALICE]}, "principals[1].name: the name 'alice' is taken by principals[0].name"),
+        (alice(name="operator"), "principals[0].name: 'operator' has a meaning of its own; choose another name"),
+        (alice(name="anonymous"), "principals[0].name: 'anonymous' has a meaning of its own; choose another name"),
+        (
+            alice(token_env=""),
+            "principals[0].token_env: is empty; name the environment variable that holds the token",
+        ),
+        (alice(classes=["batch", "batch"]), "principals[0].classes: names a class twice"),
         ({"dataplane": {"host": ""}}, "dataplane.host: expected a host name or address, got ''"),
         ({"runtime": {"host": "a b"}}, "runtime.host: expected a host name or address, got 'a b'"),
         ({"scheduler": {"probe_period": "0s"}}, "scheduler.probe_period: must be longer than zero"),
+        (
+            {"scheduler": {"turn_timeout": "999ms"}},
+            "scheduler.turn_timeout: must be at least 1s: each open turn gives signs of life by it",
+        ),
+        (
+            {"dataplane": {"renew_period": "1ms"}},
+            "dataplane.renew_period: must be at least 0.1s: each open turn gives signs of life by it",
+        ),
         ({"runtime": {"turn_timeout": "999d"}}, "runtime.turn_timeout: '999d' is longer than a year"),
         (model(readiness_timeout="0ms"), "launcher.models[0].readiness_timeout: must be longer than zero"),
         (tool(timeout="0s"), "tools[0].timeout: must be longer than zero"),
@@ -160,19 +181,27 @@ def test_a_secret_where_its_variable_should_be_named_is_refused_and_not_repeated
     (first,) = found(**replica(api_key_env="sk-hunter2"))
     (second,) = found(**tool(token_env="hunter2 "))
     assert "must be the name of an environment variable" in first
+    (third,) = found(**alice(token_env="hunter2!"))
     assert "must be the name of an environment variable" in second
-    assert "hunter2" not in first + second
+    assert "must be the name of an environment variable" in third
+    assert "hunter2" not in first + second + third
 
 
 def test_only_named_variables_that_are_not_set_are_missed() -> None:
     config = msgspec.convert(
-        {"replicas": [{**REPLICA, "api_key_env": "A"}], "tools": [{**TOOL, "token_env": "B"}]}, Config
+        {
+            "replicas": [{**REPLICA, "api_key_env": "A"}],
+            "tools": [{**TOOL, "token_env": "B"}],
+            "principals": [ALICE],
+        },
+        Config,
     )
     assert [dotted(path) for path, _ in unset_secrets(config, {"A": ""})] == [
         "replicas[0].api_key_env",
         "tools[0].token_env",
+        "principals[0].token_env",
     ]
-    assert list(unset_secrets(config, {"A": "x", "B": "y"})) == []
+    assert list(unset_secrets(config, {"A": "x", "B": "y", "ALICE_TOKEN": "z"})) == []
     assert list(unset_secrets(Config(), {})) == []
 
 

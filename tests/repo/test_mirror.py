@@ -22,7 +22,6 @@ EXEMPT: frozenset[str] = frozenset(
         "src/luftpause/assembly/all_in_one.py",
         "src/luftpause/assembly/embedded.py",
         "src/luftpause/assembly/split.py",
-        "src/luftpause/cli/access.py",
         "src/luftpause/cli/dataplane.py",
         "src/luftpause/cli/runtime.py",
         "src/luftpause/cli/scheduler.py",

@@ -1,10 +1,12 @@
 """A scheduler's worst days, drawn from a seed: mostly a lively pool, and between that everything that may go wrong.
 
 Events are legal and illegal: duplicates, late ones, ids that nobody knows, replicas that flap, are declared anew or
-taken away, probes that lie, dataplanes that leave or come back with wild claims, deadlines missed or looked at in vain,
-and now and then a scheduler that loses its memory. Each decision is audited by an account that does not know the core.
+taken away, probes that lie, dataplanes that leave or come back with wild claims, ages and waits that are no numbers,
+deadlines missed or looked at in vain, and now and then a scheduler that loses its memory. Each decision is audited by
+an account that does not know the core.
 """
 
+import math
 import random
 from collections.abc import Callable, Sequence
 
@@ -21,7 +23,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, Load, ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass
+from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
@@ -58,6 +60,9 @@ MODELS = tuple(ModelName(name) for name in ("m", "n"))
 PRINCIPALS = tuple(PrincipalId(name) for name in ("alice", "bob"))
 TOOLS = ((), (ToolName("look"),), (ToolName("wiki__search"), ToolName("look")), (ToolName("mcp__wiki__search"),))
 CALLERS = tuple(CallerId(name) for name in ("x", "y", "z"))
+
+AGES = (0.0, 0.0, 0.0, 7.0, 400.0, -3.0, math.inf, -math.inf, math.nan)
+WAITS = (None, None, 1.0, 20.0, 1e6, -1.0, math.inf, math.nan)
 
 Tamper = Callable[[Event, tuple[Action, ...]], tuple[Action, ...]]
 
@@ -153,7 +158,7 @@ class Chaos:
                 TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
                 TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
                 TurnFinished(turn=turn),
-                TurnFailed(turn=turn, cause="broke", retry_after_s=dice.choice((None, None, 1.0, 20.0, 1e6, -1.0))),
+                TurnFailed(turn=turn, cause="broke", retry_after_s=dice.choice(WAITS)),
             ]
             self.tell(dice.choice(ends))
 
@@ -180,14 +185,15 @@ class Chaos:
             service_class=dice.choice(tuple(ServiceClass)),
             caller=dice.choice(CALLERS),
             principal=dice.choice(PRINCIPALS),
-            age_s=float(dice.choice((0, 0, 0, 7, -3))),
+            age_s=dice.choice(AGES),
+            shape=dice.choice((*[TurnShape.IN_RUN] * 8, TurnShape.ALONE, TurnShape.ERRAND)),
         )
 
     def probe(self) -> ReplicaProbed:
         """A look at a replica, which may be unknown, or lie."""
         dice = self.dice
         name = dice.choice((*REPLICAS, ReplicaId("nobody")))
-        load = Load(running=dice.randrange(6), waiting=dice.randrange(4)) if dice.random() < 0.95 else None
+        load = Load(running=dice.randrange(-1, 6), waiting=dice.randrange(-1, 4)) if dice.random() < 0.95 else None
         return ReplicaProbed(replica=name, healthy=dice.random() < 0.93, load=load)
 
     def nonsense(self) -> Event:
@@ -233,20 +239,19 @@ class Chaos:
             return ReplicaSpec(
                 replica=name, endpoint=Endpoint(url="http://s.invalid"), models=MODELS, kind=ReplicaKind.SINGLE_PASS
             )
-        models = self.dice.choice((MODELS, MODELS, MODELS[:1]))
-        return ReplicaSpec(replica=name, endpoint=Endpoint(url=f"http://{name}.invalid"), models=models)
+        models = self.dice.choice((MODELS, MODELS, MODELS[:1], MODELS[:1] * 2, ()))
+        kind = ReplicaKind.SINGLE_PASS if self.dice.random() < 0.05 else ReplicaKind.GENERATIVE
+        url = f"http://{self.dice.choice((name, name, 'shared'))}.invalid"
+        return ReplicaSpec(replica=name, endpoint=Endpoint(url=url), models=models, kind=kind)
 
     def claims(self, peer: PeerId) -> PeerResynced:
         """What a dataplane says that it knows: some of the truth, and some that nobody else has heard of."""
         book, dice = self.account.book, self.dice
         own = [turn for turn, flight in book.flying.items() if flight.offer.peer == peer and dice.random() < 0.8]
         turns = [*own, *(self.any_turn() for _ in range(dice.randrange(4)))]
-        runs = dict.fromkeys(self.any_run() for _ in range(dice.randrange(6)))
-        return PeerResynced(
-            peer=peer,
-            turns=tuple(self.claimed_turn(turn) for turn in dict.fromkeys(turns)),
-            runs=tuple(self.claimed_run(run) for run in runs),
-        )
+        runs = [self.any_run() for _ in range(dice.randrange(6))]
+        told = tuple(self.claimed_turn(turn) for turn in turns)
+        return PeerResynced(peer=peer, turns=told + told[:1], runs=tuple(self.claimed_run(run) for run in runs))
 
     def claimed_turn(self, turn: TurnId) -> OpenTurn:
         dice = self.dice
@@ -255,7 +260,7 @@ class Chaos:
             run=self.any_run(),
             replica=dice.choice((*REPLICAS, ReplicaId("stranger"))),
             model=dice.choice(MODELS),
-            kind=ReplicaKind.GENERATIVE,
+            kind=dice.choice((*[ReplicaKind.GENERATIVE] * 4, ReplicaKind.SINGLE_PASS)),
             service_class=dice.choice(tuple(ServiceClass)),
             caller=dice.choice(CALLERS),
             principal=dice.choice(PRINCIPALS),
@@ -265,12 +270,12 @@ class Chaos:
         dice = self.dice
         return KnownRun(
             run=run,
-            phase=dice.choice((RunPhase.PAUSED, RunPhase.IDLE)),
+            phase=dice.choice((RunPhase.PAUSED, RunPhase.IDLE, RunPhase.GENERATING)),
             replica=dice.choice((*REPLICAS, ReplicaId("stranger"))),
             service_class=dice.choice(tuple(ServiceClass)),
             caller=dice.choice(CALLERS),
             principal=dice.choice(PRINCIPALS),
-            age_s=float(dice.choice((0, 10, 400, -5))),
+            age_s=dice.choice(AGES),
             tools=dice.choice(TOOLS),
         )
 
@@ -290,6 +295,7 @@ class Chaos:
                             replica=flight.replica,
                             model=flight.offer.model,
                             kind=flight.offer.kind,
+                            shape=flight.offer.shape,
                             service_class=flight.offer.service_class,
                             caller=flight.offer.caller,
                             principal=flight.offer.principal,
@@ -318,13 +324,17 @@ class Chaos:
             self.tell(waiting.offer)
 
     def settle(self) -> None:
-        """Every replica is well and serves everything; every turn is answered: then nothing may be left open."""
+        """Every replica is well, open and serves everything; every turn is answered: then nothing may be left open."""
         book = self.account.book
         last = Endpoint(url="http://last.invalid")  # declared anew, so nothing of its past holds it back
         for name in REPLICAS:
             kind = ReplicaKind.SINGLE_PASS if name == "s" else ReplicaKind.GENERATIVE
             self.tell(ReplicaAdded(spec=ReplicaSpec(replica=name, endpoint=last, models=MODELS, kind=kind)))
             self.tell(ReplicaProbed(replica=name, healthy=True))
+        for _ in range(4):  # no engine closes its replica for longer
+            self.tell(TurnsRenewed(turns=(*book.flying, *book.waiting)))
+            self.now += 100
+            self.tell(WokeUp())
         assert not self.state.held, "somebody waits although every replica has room"
         for turn in list(book.flying):
             self.tell(TurnFinished(turn=turn))

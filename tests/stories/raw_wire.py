@@ -165,7 +165,7 @@ def ask(
     head = [start, f"host: {host}", *lines]
     if start.startswith("POST"):
         head += ["content-type: application/json", f"content-length: {len(body)}"]
-    received = b""
+    received = bytearray()  # of many megabytes, adding to bytes would copy them each time
     deadline = time.monotonic() + within_s
     with socket.create_connection((name, int(port)), timeout=within_s) as connection:
         connection.sendall("\r\n".join((*head, "connection: close", "", "")).encode("latin-1") + body)
@@ -174,8 +174,8 @@ def ask(
                 received += piece
                 connection.settimeout(max(0.01, deadline - time.monotonic()))
         except (TimeoutError, ConnectionResetError):
-            return Answer(0, {}, received)
-    top, _, rest = received.partition(b"\r\n\r\n")
+            return Answer(0, {}, bytes(received))
+    top, _, rest = bytes(received).partition(b"\r\n\r\n")
     first, *fields = top.decode("latin-1").split("\r\n")
     pairs = {key.lower(): value for key, _, value in (line.partition(": ") for line in fields)}
     return Answer(int(first.split()[1]) if first else 0, pairs, rest)

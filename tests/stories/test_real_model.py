@@ -5,7 +5,7 @@ import json
 import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from mcp import Client
@@ -13,6 +13,7 @@ from openai import OpenAI
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
 from stories.programs import Program, running
+from stories.raw_wire import ask, status
 
 pytestmark = [
     pytest.mark.real_engine,
@@ -116,6 +117,39 @@ def test_four_sub_agents_come_back_with_answers_over_mcp(up: Program) -> None:
     assert all(str(run["result"]).strip() for run in runs)
 
 
+def post(up: Program, path: str, body: object) -> dict[str, Any]:
+    answer = ask(up.url("dataplane"), json.dumps(body).encode(), start=f"POST {path} HTTP/1.1", within_s=60)
+    assert answer.status == 200, answer
+    assert answer.headers["x-luftpause-run-id"]
+    decoded: dict[str, Any] = json.loads(answer.body)
+    return decoded
+
+
+def test_the_model_scores_labels_by_its_first_token_and_no_run_is_left(up: Program) -> None:
+    """A model this small leans on the first label: that it scores them is all that is asked of it."""
+    before = status(up.url("scheduler"))["runs"]
+    for labels in (["urgent", "lookup", "thanks"], ["yes", "no"]):
+        decided = post(up, "/v1/decide", {"input": "The server is on fire, call somebody!", "labels": labels})
+        assert decided["label"] in labels
+        assert sum(decided["probabilities"].values()) == pytest.approx(1.0)
+        assert decided["label"] == max(decided["probabilities"], key=lambda label: decided["probabilities"][label])
+        assert sorted([*decided["probabilities"], *decided["unscored"]]) == sorted(labels)
+        assert decided["usage"]["completion_tokens"] == 1
+        assert decided["usage"]["prompt_tokens"] > 20
+    assert status(up.url("scheduler"))["runs"] == before
+
+
+def test_what_is_no_conversation_passes_to_the_real_engine(up: Program, client: OpenAI) -> None:
+    message = {"model": MODEL, "messages": [{"role": "user", "content": "a few words"}]}
+    assert post(up, "/v1/messages/count_tokens", message)["input_tokens"] > 3
+    tokens = post(up, "/tokenize", {"content": "a few words"})["tokens"]
+    assert "few" in post(up, "/detokenize", {"tokens": tokens})["content"]
+    assert client.completions.create(model=MODEL, prompt="Once upon a", max_tokens=4).choices[0].text
+    stream = client.completions.create(model=MODEL, prompt="Once upon a", max_tokens=4, stream=True)
+    assert "".join(chunk.choices[0].text for chunk in stream if chunk.choices)
+    assert client.models.retrieve(MODEL).id == MODEL
+
+
 def test_an_unknown_model_is_named_at_once(up: Program, client: OpenAI) -> None:
     response = client.chat.completions.with_raw_response
     with pytest.raises(Exception, match="no Generative replica serves model 'nope'") as caught:
@@ -126,6 +160,6 @@ def test_an_unknown_model_is_named_at_once(up: Program, client: OpenAI) -> None:
 
 def test_both_replicas_are_on_the_status_page_as_ready(up: Program) -> None:
     with urllib.request.urlopen(up.url("scheduler") + "/status", timeout=10) as response:
-        status = json.load(response)
-    assert [replica["healthy"] for replica in status["replicas"]] == [True, True]
-    assert {replica["engine"] for replica in status["replicas"]} == {"llama.cpp"}
+        seen = json.load(response)
+    assert [replica["healthy"] for replica in seen["replicas"]] == [True, True]
+    assert {replica["engine"] for replica in seen["replicas"]} == {"llama.cpp"}

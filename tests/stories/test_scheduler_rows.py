@@ -80,7 +80,8 @@ def take(up: Program, text: str, run: str, *lines: str, model: str = "m") -> Ans
 
 def declare(*engines: tuple[str, str, str]) -> str:
     return "".join(
-        f'\n[[replicas]]\nname = "{name}"\nurl = "{url}"\nmodels = ["{model}"]\n' for name, url, model in engines
+        f'\n[[replicas]]\nname = "{name}"\nurl = "{url}"\nmodels = ["{model}"]\ndialects = ["chat"]\n'
+        for name, url, model in engines
     )
 
 

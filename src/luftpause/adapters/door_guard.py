@@ -1,17 +1,19 @@
-"""Refuses unknown host names (DNS rebinding), foreign origins (other web pages) and, where one is set, a missing token.
+"""Refuses ambiguous requests, unknown host names (DNS rebinding), foreign origins (other web pages) and missing tokens.
 
-It wraps any ASGI application, costs a few dictionary look-ups on the way in, and knows nothing of what it guards.
+It wraps any ASGI application, costs a few dictionary look-ups on the way in, and knows nothing of what it guards. Web
+pages that may call can read what they are told, refusals included.
 """
 
-import hmac
 import ipaddress
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
-from luftpause.adapters.http_protocol import RefusalHeaders
-from luftpause.adapters.http_server import no_headers
-from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
-from luftpause.ports.asgi import Application, Receive, Scope, Send
+from luftpause.adapters.cross_origin import answer_preflight, is_preflight, readable
+from luftpause.adapters.http_refusal import PLAIN, Refusals
+from luftpause.adapters.keyring import Keyring, presented_by
+from luftpause.adapters.request_shape import ambiguity
+from luftpause.core.dialects.failures import Failure, FailureCode
+from luftpause.ports.asgi import PRINCIPAL_KEY, Application, Receive, Scope, Send
 from luftpause.ports.engines import Header
 
 REMEMBERED_HOSTS_MAX: Final = 256
@@ -21,16 +23,19 @@ REMEMBERED_HOST_MAX: Final = 256
 POLICY_VIOLATION: Final = 1008
 """WebSocket close code for a refused handshake."""
 
+_OPEN: Final = Keyring()
+
 
 class DoorGuard:
     """Guards an ASGI application.
 
     Args:
-        app: what is guarded.
+        app: what is guarded. It finds in its scope who comes: `ports.asgi.principal_of`.
         allowed_hosts: host names, with a port (only that one) or without (any). Addresses and localhost always are.
         allowed_origins: web origins that may call, such as "https://chat.example.org"; the door's own always may.
-        token: what every request but `/health` must present; "" asks for none.
-        refusal_headers: headers that refusals carry.
+        keyring: the tokens of which every request but `/health` must present one; an empty one asks for none.
+        key_in_query: whether `?key=` may hold the token, as in Gemini's API.
+        refusals: how refusals look.
     """
 
     def __init__(
@@ -39,28 +44,40 @@ class DoorGuard:
         *,
         allowed_hosts: Sequence[str] = (),
         allowed_origins: Sequence[str] = (),
-        token: str = "",
-        refusal_headers: RefusalHeaders = no_headers,
+        keyring: Keyring = _OPEN,
+        key_in_query: bool = False,
+        refusals: Refusals = PLAIN,
     ) -> None:
         self._app = app
         self._allowed_hosts = frozenset(_canonical(host) for host in allowed_hosts)
         self._allowed_origins = frozenset(origin.rstrip("/").lower().encode() for origin in allowed_origins)
-        self._token = token.encode()
-        self._refusal_headers = refusal_headers
+        self._keyring = keyring
+        self._key_in_query = key_in_query
+        self._refusals = refusals
         self._good_hosts: set[bytes] = set()
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one ASGI scope: what is let in costs no coroutine here."""
         kind = scope["type"]
-        if kind == "http" or kind == "websocket":
-            failure = self._check(scope["path"], dict(scope["headers"]))
-            if failure is not None:
-                if kind == "websocket":
-                    return send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": failure.message[:100]})
-                return _refuse(send, failure, self._refusal_headers(scope["headers"]))
-        return self._app(scope, receive, send)
+        if kind != "http" and kind != "websocket":
+            return self._app(scope, receive, send)
+        headers = dict(scope["headers"])
+        origin = headers.get(b"origin")
+        failure = ambiguity(scope, headers) or self._stranger(headers, origin)
+        if failure is None and origin is not None and kind == "http" and origin.lower() in self._allowed_origins:
+            send = readable(send, origin)
+            if is_preflight(scope["method"], headers):
+                return answer_preflight(send, headers)
+        if failure is None and self._keyring:
+            failure = self._identify(scope, headers)
+        if failure is None:
+            return self._app(scope, receive, send)
+        if kind == "websocket":
+            return send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": failure.message[:100]})
+        return self._refuse(send, failure, scope)
 
-    def _check(self, path: str, headers: dict[bytes, bytes]) -> Failure | None:
+    def _stranger(self, headers: dict[bytes, bytes], origin: bytes | None) -> Failure | None:
+        """Return why a request is refused that names a host or an origin which this door does not know."""
         host = headers.get(b"host", b"")
         if host not in self._good_hosts and not self._learn_host(host):
             shown = host.decode("ascii", "backslashreplace")[:100]
@@ -68,15 +85,37 @@ class DoorGuard:
                 FailureCode.UNKNOWN_HOST,
                 f"this door does not answer for the host {shown!r}: use an address, or name the host in allowed_hosts",
             )
-        origin = headers.get(b"origin")
         if origin is not None and not self._may_call(origin, host):
             shown = origin.decode("ascii", "backslashreplace")[:100]
             return _failure(FailureCode.FORBIDDEN_ORIGIN, f"web pages from {shown!r} may not call this door")
-        if self._token and path != "/health" and not self._presents_token(headers):
+        return None
+
+    def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> Failure | None:
+        """Write into the scope who comes; return why a request is refused that presents no good token."""
+        if scope["path"] == "/health":
+            return None
+        query = scope["query_string"] if self._key_in_query else b""
+        principal = self._keyring.find(presented_by(headers, query))
+        if principal is None:
             return _failure(
                 FailureCode.UNAUTHORIZED, "the token is missing or wrong: send it as 'Authorization: Bearer <token>'"
             )
+        scope[PRINCIPAL_KEY] = principal
         return None
+
+    async def _refuse(self, send: Send, failure: Failure, scope: Scope) -> None:
+        body = self._refusals.body(scope["path"], failure)
+        headers: list[Header] = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            *self._refusals.headers(scope["headers"]),
+        ]
+        if failure.code is FailureCode.UNAUTHORIZED:
+            headers.append((b"www-authenticate", b"Bearer"))
+        elif failure.code in (FailureCode.BAD_HTTP, FailureCode.HEADERS_TOO_LARGE):
+            headers.append((b"connection", b"close"))  # where the next request begins is not sure either
+        await send({"type": "http.response.start", "status": failure.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     def _learn_host(self, host: bytes) -> bool:
         """Return whether the door answers for a host, and remember the good ones."""
@@ -93,27 +132,9 @@ class DoorGuard:
         origin = origin.lower()
         return origin in (b"http://" + host.lower(), b"https://" + host.lower()) or origin in self._allowed_origins
 
-    def _presents_token(self, headers: dict[bytes, bytes]) -> bool:
-        scheme, _, bearer = headers.get(b"authorization", b"").partition(b" ")
-        presented = (
-            bearer.strip() if scheme.lower() == b"bearer" else b"",
-            headers.get(b"x-api-key", b""),
-            headers.get(b"x-goog-api-key", b""),
-        )
-        return any(hmac.compare_digest(candidate, self._token) for candidate in presented)
-
 
 def _failure(code: FailureCode, message: str) -> Failure:
     return Failure(code=code, message=message)
-
-
-async def _refuse(send: Send, failure: Failure, more: Iterable[Header]) -> None:
-    body = openai_error(failure)
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *more]
-    if failure.code is FailureCode.UNAUTHORIZED:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": failure.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 def _without_port(host: str) -> str:

@@ -7,22 +7,17 @@ leaving is always noticed, and the answer ends the connection.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
 from typing import Final, cast
 
 from luftpause.adapters.http_call import HttpCall
 from luftpause.adapters.http_reader import BadHttpError, PipelinedError, RequestReader
-from luftpause.adapters.http_refusal import render_refusal
+from luftpause.adapters.http_refusal import Refusals, render_refusal
 from luftpause.adapters.http_scope import Ends
 from luftpause.core.dialects.failures import Failure
 from luftpause.ports.asgi import LINE_EXTENSION, Application
-from luftpause.ports.engines import Header
 
 READ_BYTES: Final = 512 * 1024
 """Bytes that are taken from a socket at a time: most requests are whole after one read, and their bodies one piece."""
-
-RefusalHeaders = Callable[[Iterable[Header]], Sequence[Header]]
-"""From a request's headers, as far as they are known, to those that a refusal made by the door carries."""
 
 _LOGGER: Final = logging.getLogger("luftpause.http")
 
@@ -35,7 +30,7 @@ class DoorState:
         app_state: what its lifespan left for requests.
         head_timeout_s: seconds a client may take to send a request's head.
         keep_alive_s: seconds a connection is kept without a request.
-        refusal_headers: headers of the answers to what is no HTTP.
+        refusals: how the answers to what is no HTTP look.
 
     Attributes:
         connections: all open ones.
@@ -52,13 +47,13 @@ class DoorState:
         app_state: dict[str, object],
         head_timeout_s: float,
         keep_alive_s: float,
-        refusal_headers: RefusalHeaders,
+        refusals: Refusals,
     ) -> None:
         self.app = app
         self.app_state = app_state
         self.head_timeout_s = head_timeout_s
         self.keep_alive_s = keep_alive_s
-        self.refusal_headers = refusal_headers
+        self.refusals = refusals
         self.connections: set[DoorProtocol] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self.closing = False
@@ -238,7 +233,7 @@ class DoorProtocol(asyncio.BufferedProtocol):
             self.cut()
             return
         self._stop_application()
-        self.transport.write(render_refusal(failure, self._door.refusal_headers(reader.headers)))
+        self.transport.write(render_refusal(failure, reader.url, reader.headers, self._door.refusals))
         self._await_client()
         self._close()
 

@@ -52,6 +52,10 @@ class Ends:
         if not url.startswith(b"/") or b"?" in url or b"#" in url:
             parsed = httptools.parse_url(url)
             url, query = parsed.path or b"/", parsed.query or b""
+            if parsed.host is not None:
+                # By RFC 9112 the target's host counts, whatever the header says.
+                host = (b"host", _authority(parsed.host, parsed.port))
+                headers = [host, *(header for header in headers if header[0] != b"host")]
         path = url.decode("ascii")
         return {
             **self._common,
@@ -64,6 +68,13 @@ class Ends:
             "state": self._app_state.copy(),
             "extensions": extensions,
         }
+
+
+def _authority(host: bytes, port: int | None) -> bytes:
+    """Return the authority of an absolute target as a Host header has it."""
+    if b":" in host:
+        host = b"[%b]" % host
+    return host if port is None else b"%b:%d" % (host, port)
 
 
 def _address(named: object) -> tuple[str, int] | None:

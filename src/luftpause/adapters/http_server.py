@@ -9,7 +9,6 @@ import asyncio
 import errno
 import logging
 import socket
-from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 from uvicorn._types import ASGIApplication
@@ -17,9 +16,9 @@ from uvicorn.config import Config
 from uvicorn.lifespan.off import LifespanOff
 from uvicorn.lifespan.on import LifespanOn
 
-from luftpause.adapters.http_protocol import DoorProtocol, DoorState, RefusalHeaders
+from luftpause.adapters.http_protocol import DoorProtocol, DoorState
+from luftpause.adapters.http_refusal import PLAIN, Refusals
 from luftpause.ports.asgi import Application
-from luftpause.ports.engines import Header
 
 HEAD_TIMEOUT_S: Final = 20.0
 """Seconds a client may take to send a request's head; idle connections live `keep_alive_s`."""
@@ -44,11 +43,6 @@ class ApplicationFailedError(Exception):
     """The application's lifespan did not start."""
 
 
-def no_headers(headers: Iterable[Header]) -> Sequence[Header]:
-    """Return no headers for refusals made by the door, whatever the request held."""
-    return ()
-
-
 class HttpServer:
     """Serves an ASGI application.
 
@@ -58,7 +52,7 @@ class HttpServer:
         port: 0 picks a free one.
         lifespan: whether the application wants lifespan events.
         keep_alive_s: how long an idle connection is kept, seconds.
-        refusal_headers: headers for the answers that the server gives by itself to what is no HTTP.
+        refusals: how the answers look that the server gives by itself to what is no HTTP.
     """
 
     def __init__(
@@ -69,7 +63,7 @@ class HttpServer:
         port: int,
         lifespan: bool = False,
         keep_alive_s: float = KEEP_ALIVE_S,
-        refusal_headers: RefusalHeaders = no_headers,
+        refusals: Refusals = PLAIN,
     ) -> None:
         self.host = host
         self.port = port
@@ -84,7 +78,7 @@ class HttpServer:
             log_config=None,
             proxy_headers=False,
         )
-        self._refusal_headers = refusal_headers
+        self._refusals = refusals
         self._state: DoorState | None = None
         self._lifespan: LifespanOn | LifespanOff | None = None
         self._server: asyncio.Server | None = None
@@ -118,7 +112,7 @@ class HttpServer:
             app_state=lifespan.state,
             head_timeout_s=self.head_timeout_s,
             keep_alive_s=self.keep_alive_s,
-            refusal_headers=self._refusal_headers,
+            refusals=self._refusals,
         )
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: DoorProtocol(state, loop), sock=listener, backlog=BACKLOG)

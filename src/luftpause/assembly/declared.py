@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from luftpause.adapters.keyring import Key
 from luftpause.adapters.link.server import Graces
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
 from luftpause.adapters.turns_http.retry import Patience
 from luftpause.config.problems import ConfigError, Problem
 from luftpause.config.schema import Config
 from luftpause.config.units import seconds, size_bytes
-from luftpause.core.model.ids import ModelName, ReplicaId
+from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId
+from luftpause.core.model.principals import Principal
 from luftpause.core.model.replicas import Endpoint, EngineKind, ReplicaKind, ReplicaSpec
+from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.state import Limits
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.runtime.orders import RuntimeSettings
@@ -33,6 +36,40 @@ def require_keys(config: Config, env: Mapping[str, str]) -> None:
     ]
     if problems:
         raise ConfigError(*problems)
+
+
+def principal_keys(config: Config, env: Mapping[str, str], *, operator_token: str) -> tuple[Key, ...]:
+    """Return the declared principals with the tokens that their variables hold.
+
+    Raises:
+        ConfigError: a variable is not set, holds what no client can send, or holds a token that is another's.
+    """
+    problems: list[Problem] = []
+    keys: list[Key] = []
+    owners = {operator_token: "LUFTPAUSE_TOKEN"} if operator_token else {}
+    for at, declared in enumerate(config.principals):
+        name = declared.token_env
+        token = env.get(name, "").strip()
+        if not token:
+            what = f"the variable {name} is not set"
+        elif not is_sendable(token):
+            what = f"the variable {name} holds a character that no client can send; use printable ASCII"
+        elif token in owners:
+            what = f"the variable {name} holds the same token as {owners[token]}; each needs its own"
+        else:
+            owners[token] = f"principals[{at}]"
+            classes = tuple(ServiceClass(each) for each in declared.classes or ("interactive", "batch"))
+            keys.append(Key(token=token, principal=Principal(name=PrincipalId(declared.name), classes=classes)))
+            continue
+        problems.append(Problem(where="environment", key=f"principals[{at}].token_env", what=what))
+    if problems:
+        raise ConfigError(*problems)
+    return tuple(keys)
+
+
+def is_sendable(token: str) -> bool:
+    """Return whether a token can stand in a header as it is: printable ASCII without blanks."""
+    return all("!" <= character <= "~" for character in token)
 
 
 def replica_specs(config: Config) -> tuple[ReplicaSpec, ...]:

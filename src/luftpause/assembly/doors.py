@@ -1,14 +1,17 @@
 """An application behind its guard on an address: how every HTTP door of the product is opened and closed."""
 
 import ipaddress
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from luftpause.adapters.door_guard import DoorGuard
-from luftpause.adapters.http_protocol import RefusalHeaders
-from luftpause.adapters.http_server import ApplicationFailedError, CannotListenError, HttpServer, no_headers
+from luftpause.adapters.http_refusal import PLAIN, Refusals
+from luftpause.adapters.http_server import ApplicationFailedError, CannotListenError, HttpServer
+from luftpause.adapters.keyring import Key, Keyring
 from luftpause.assembly.start_failed import StartFailedError
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PrincipalId
+from luftpause.core.model.principals import OPERATOR
 from luftpause.ports.asgi import Application
 
 DRAIN_S = 5.0
@@ -36,10 +39,33 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may come in: `token` is asked for unless it is empty; `open_to_all` allows a public door without one."""
+    """Who may come in.
 
-    token: str = ""
+    Attributes:
+        token: the operator's, for every door and the link; "" asks nobody for any.
+        principals: the others, who may use the LLM door and the MCP door. Where there are some, `token` is not empty.
+        open_to_all: allows a public door that asks for no token.
+    """
+
+    token: str = field(default="", repr=False)
+    principals: Sequence[Key] = ()
     open_to_all: bool = False
+
+    @property
+    def keyring(self) -> Keyring:
+        """The tokens of all."""
+        operator = [Key(token=self.token, principal=OPERATOR)] if self.token else []
+        return Keyring((*operator, *self.principals))
+
+    @property
+    def tokens(self) -> Mapping[PrincipalId, str]:
+        """What a run's own principal presents. What began when no token was asked for goes on as the operator's."""
+        tokens = {key.principal.name: key.token for key in self.principals}
+        return {**tokens, OPERATOR.name: self.token, ANONYMOUS_PRINCIPAL: self.token} if self.token else tokens
+
+    def for_operator(self) -> "Access":
+        """Return the same for a door that only the operator may use."""
+        return replace(self, principals=())
 
     def check(self, address: Address) -> None:
         """Refuse to open a door to other machines that asks for nothing.
@@ -59,7 +85,7 @@ def is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return host.lower() == "localhost"
 
 
 @asynccontextmanager
@@ -69,7 +95,8 @@ async def open_door(
     access: Access,
     *,
     lifespan: bool = False,
-    refusal_headers: RefusalHeaders = no_headers,
+    key_in_query: bool = False,
+    refusals: Refusals = PLAIN,
 ) -> AsyncIterator[HttpServer]:
     """Serve `app` for the length of a block; at its end open requests may still finish for a while.
 
@@ -81,12 +108,11 @@ async def open_door(
         app,
         allowed_hosts=(address.host, *address.allowed_hosts),
         allowed_origins=address.allowed_origins,
-        token=access.token,
-        refusal_headers=refusal_headers,
+        keyring=access.keyring,
+        key_in_query=key_in_query,
+        refusals=refusals,
     )
-    server = HttpServer(
-        guarded, host=address.host, port=address.port, lifespan=lifespan, refusal_headers=refusal_headers
-    )
+    server = HttpServer(guarded, host=address.host, port=address.port, lifespan=lifespan, refusals=refusals)
     try:
         await server.start()
     except (CannotListenError, ApplicationFailedError) as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import luftpause
 from luftpause.adapters.clock_system import SystemClock
 from luftpause.adapters.engine_http.engines import HttpEngines
+from luftpause.adapters.http_refusal import Refusals
 from luftpause.adapters.http_server import HttpServer
 from luftpause.adapters.journal_file.journal import FileJournal
 from luftpause.adapters.link.server import LinkServer
@@ -43,10 +44,11 @@ from luftpause.ports.journal import JournalFailedError
 from luftpause.ports.scheduler import SchedulerDesk, SchedulerLink
 from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
+from luftpause.services.dataplane.routes import error_at
 from luftpause.services.launcher.instance import InstanceView
 from luftpause.services.launcher.planning import plan
 from luftpause.services.launcher.service import LauncherService
-from luftpause.services.runtime.http import build_app
+from luftpause.services.runtime import http as runtime_http
 from luftpause.services.runtime.service import RuntimeService
 from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.probes import Prober
@@ -111,7 +113,7 @@ async def scheduler_door(plans: Plans, service: SchedulerService) -> AsyncIterat
     section = plans.config.scheduler
     address = _address(section, port=section.http_port, option="scheduler.http_port")
     app = SchedulerHttp(service).app(more_routes=page_routes())
-    async with open_door(app, address, plans.access) as server:
+    async with open_door(app, address, plans.access.for_operator()) as server:
         yield server
 
 
@@ -157,7 +159,8 @@ async def dataplane_part(
     app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer)
     await app.start()
     try:
-        async with open_door(app, address, plans.access, refusal_headers=refusal_headers) as server:
+        refusals = Refusals(headers=refusal_headers, body=error_at)
+        async with open_door(app, address, plans.access, key_in_query=True, refusals=refusals) as server:
             yield server
     finally:
         await app.close()
@@ -171,21 +174,21 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
     address = _address(section, port=section.port, option="runtime.port")
     plans.access.check(address)
     endpoint = Endpoint(url=dataplane_url)
-    token = plans.access.token
     tools = McpTools(tool_server_specs(config, os.environ))
     service = RuntimeService(
         FileJournal(state_folder(config), SystemClock()),
-        HttpTurns(engines, endpoint, token, patience=patience(config)),
+        HttpTurns(engines, endpoint, plans.access.tokens, patience=patience(config)),
         tools,
         settings=runtime_settings(config),
-        models=ServedModels(engines, endpoint, token),
+        models=ServedModels(engines, endpoint, plans.access.token),
     )
     tools.start()
     try:
         await _start_runtime(service)
         try:
-            app = build_app(service, luftpause.__version__)
-            async with open_door(app, address, plans.access, lifespan=True) as server:
+            app = runtime_http.build_app(service, luftpause.__version__)
+            refusals = Refusals(body=runtime_http.error_at)
+            async with open_door(app, address, plans.access, lifespan=True, refusals=refusals) as server:
                 yield server
         finally:
             await service.close()

@@ -24,7 +24,8 @@ def command(options: ServiceOptions) -> None:
     Its scheduler is at scheduler.host and scheduler.port; while that is away, turns are held.
     """
     ctx = click.get_current_context()
-    plans = Plans(config=options.load().config, access=access_of(ctx))
+    config = options.load().config
+    plans = Plans(config=config, access=access_of(ctx, config))
     ctx.exit(run_service(lambda stop: _run(plans, options, stop)))
 
 

@@ -122,9 +122,10 @@ def _print(answer: Answer, engine_from: str, *, check: bool) -> None:
 def _summary(seen: Replayed) -> list[str]:
     missing = f", {seen.dropped} missing" if seen.dropped else ""
     torn = f", {seen.torn} torn lines" if seen.torn else ""
+    cut = f", {seen.open} without an end (killed or cut)" if seen.open else ""
     holds = ", ".join(f"{reason} {count}" for reason, count in sorted(seen.holds.items())) or "none"
     return [
-        f"Every decision is the same: {seen.events} events in {seen.segments} segments{missing}{torn}.",
+        f"Every decision is the same: {seen.events} events in {seen.segments} segments{cut}{missing}{torn}.",
         f"  states compared  {seen.digests}",
         f"  turns            {seen.placed} placed, {seen.refused} refused",
         f"  held             p50 {seen.held_s_at(0.5):.3f} s, p99 {seen.held_s_at(0.99):.3f} s",

@@ -24,7 +24,8 @@ def command(options: ServiceOptions) -> None:
     They take their turns at runtime.dataplane_url, else at the configured dataplane.
     """
     ctx = click.get_current_context()
-    plans = Plans(config=options.load().config, access=access_of(ctx))
+    config = options.load().config
+    plans = Plans(config=config, access=access_of(ctx, config))
     ctx.exit(run_service(lambda stop: _run(plans, options, stop)))
 
 

@@ -6,7 +6,7 @@ import click
 
 from luftpause.assembly.parts import Plans
 from luftpause.assembly.split import scheduler_alone
-from luftpause.cli.access import access_of, access_option
+from luftpause.cli.access import access_option, operator_access_of
 from luftpause.cli.event_log import event_log_options, recording_of
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
@@ -24,7 +24,8 @@ from luftpause.cli.serve import run_service
 def command(options: ServiceOptions) -> None:
     """Start the scheduler: decides where and when every turn runs. Other services reach it over its link."""
     ctx = click.get_current_context()
-    plans = Plans(config=options.load().config, access=access_of(ctx), recording=recording_of(ctx))
+    config = options.load().config
+    plans = Plans(config=config, access=operator_access_of(ctx, config), recording=recording_of(ctx))
     ctx.exit(run_service(lambda stop: _run(plans, options, stop)))
 
 

@@ -122,8 +122,9 @@ def fetch(address: str, env: Mapping[str, str]) -> bytes:
     make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = make(parts.hostname, port, timeout=TIMEOUT_S)
     headers = {"accept": "application/json"}
-    if env.get(TOKEN_ENV):
-        headers["authorization"] = f"Bearer {env[TOKEN_ENV]}"
+    token = env.get(TOKEN_ENV, "").strip()
+    if token:
+        headers["authorization"] = f"Bearer {token}"
     try:
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()

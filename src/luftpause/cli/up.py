@@ -16,13 +16,14 @@ from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_
 from luftpause.assembly.all_in_one import AllInOne, all_in_one
 from luftpause.assembly.embedded import declares_nothing, embedded
 from luftpause.assembly.parts import Plans
-from luftpause.cli.access import access_of, access_option
+from luftpause.cli.access import TOKEN_VARIABLE, access_of, access_option
 from luftpause.cli.event_log import event_log_options, recording_of
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
 from luftpause.config.load import Loaded
+from luftpause.config.schema import Config
 from luftpause.services.launcher.instance import InstanceView
 
 
@@ -66,7 +67,7 @@ async def _run(story: _Story, options: ServiceOptions, stop: asyncio.Event) -> N
 
 def _story(loaded: Loaded, ctx: click.Context) -> _Story:
     config = loaded.config
-    access, recording = access_of(ctx), recording_of(ctx)
+    access, recording = access_of(ctx, config), recording_of(ctx)
     if loaded.source is None and declares_nothing(config):
         engine = find_local_engine(os.environ)
         filled = embedded(config, engine=engine.origin if engine else None, model=find_local_model())
@@ -129,10 +130,13 @@ class _Progress:
 def _invitation(story: _Story, addresses: AllInOne) -> str:
     message = {"model": story.model, "messages": [{"role": "user", "content": "Name three rivers."}]}
     body = msgspec.json.encode(message).decode()
-    key = ' -H "authorization: Bearer $LUFTPAUSE_TOKEN"' if story.plans.access.token else ""
+    variable = _token_variable(story.plans.config)
+    key = f' -H "authorization: Bearer ${variable}"' if variable else ""
     json_header = "-H 'content-type: application/json'"
     task = "Find out about the river Rhine and say one sentence."
     loadgen = f"{_own_name()} loadgen --spawn 4 --mcp-url {addresses.runtime}/mcp --task {shlex.quote(task)}"
+    if variable not in ("", TOKEN_VARIABLE):
+        loadgen += f" --token-env {variable}"
     return (
         "Ready. Try the LLM door:\n"
         f"  curl {addresses.dataplane}/v1/chat/completions {json_header}{key} -d '{body}'\n"
@@ -140,6 +144,13 @@ def _invitation(story: _Story, addresses: AllInOne) -> str:
         f"  {loadgen}\n"
         "Ctrl-C ends everything."
     )
+
+
+def _token_variable(config: Config) -> str:
+    """Return the variable with a token that opens both doors, "" where none is asked for."""
+    if os.environ.get(TOKEN_VARIABLE, "").strip():
+        return TOKEN_VARIABLE
+    return config.principals[0].token_env if config.principals else ""
 
 
 def _own_name() -> str:

@@ -8,15 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from luftpause.config.problems import KeyPath, dotted, shown
-from luftpause.config.schema import Config, LauncherModel, Replica, ToolServer
+from luftpause.config.schema import Config, LauncherModel, Principal, Replica, ToolServer
 from luftpause.config.shape import Finding
 from luftpause.config.units import seconds, size_bytes
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, OPERATOR_PRINCIPAL
 
 _HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised here, never bound
 """Hosts that mean every address of the machine."""
 _LOOPBACK = "127.0.0.1"
+_AT_LEAST_S: Mapping[KeyPath, float] = {("dataplane", "renew_period"): 0.1, ("scheduler", "turn_timeout"): 1.0}
+"""Shorter ones would keep a dataplane busy with nothing but signs of life."""
 
 
 def check(config: Config) -> Iterator[Finding]:
@@ -28,6 +31,8 @@ def check(config: Config) -> Iterator[Finding]:
         yield from _launcher_model(("launcher", "models", at), model)
     for at, tool in enumerate(config.tools):
         yield from _tool(("tools", at), tool)
+    for at, principal in enumerate(config.principals):
+        yield from _principal(("principals", at), principal)
     for section in ("dataplane", "scheduler", "runtime"):
         host: str = getattr(config, section).host
         if not _HOST.fullmatch(host):
@@ -47,6 +52,10 @@ def unset_secrets(config: Config, env: Mapping[str, str]) -> Iterator[Finding]:
     for path, name in named:
         if name and not env.get(name):
             yield path, f"the variable {name} is not set; without it nothing is sent to this endpoint"
+    for at, principal in enumerate(config.principals):
+        if not env.get(principal.token_env):
+            what = f"the variable {principal.token_env} is not set; without it no door opens"
+            yield ("principals", at, "token_env"), what
 
 
 def _repeated_names(config: Config) -> Iterator[Finding]:
@@ -58,6 +67,7 @@ def _repeated_names(config: Config) -> Iterator[Finding]:
     yield from _repeats(((("replicas", at, "name"), item.name) for at, item in enumerate(config.replicas)))
     yield from _repeats(models)
     yield from _repeats(((("tools", at, "name"), item.name) for at, item in enumerate(config.tools)))
+    yield from _repeats(((("principals", at, "name"), item.name) for at, item in enumerate(config.principals)))
 
 
 def _repeats(named: Iterable[tuple[KeyPath, str]]) -> Iterator[Finding]:
@@ -100,6 +110,16 @@ def _tool(path: KeyPath, tool: ToolServer) -> Iterator[Finding]:
     yield from _argv((*path, "command"), tool.command)
     yield from _environment((*path, "env"), tool.env)
     yield from _variable((*path, "token_env"), tool.token_env)
+
+
+def _principal(path: KeyPath, principal: Principal) -> Iterator[Finding]:
+    if principal.name in (ANONYMOUS_PRINCIPAL, OPERATOR_PRINCIPAL):
+        yield (*path, "name"), f"{shown(principal.name)} has a meaning of its own; choose another name"
+    if not principal.token_env:
+        yield (*path, "token_env"), "is empty; name the environment variable that holds the token"
+    yield from _variable((*path, "token_env"), principal.token_env)
+    if len(set(principal.classes)) < len(principal.classes):
+        yield (*path, "classes"), "names a class twice"
 
 
 def _url(path: KeyPath, url: str) -> Iterator[Finding]:
@@ -199,6 +219,8 @@ def _quantities(config: Config) -> Iterator[Finding]:
         try:
             if seconds(text) == 0 and not may_be_zero:
                 yield path, "must be longer than zero"
+            elif seconds(text) < _AT_LEAST_S.get(path, 0.0):
+                yield path, f"must be at least {_AT_LEAST_S[path]:g}s: each open turn gives signs of life by it"
         except ValueError as error:
             yield path, str(error)
     try:

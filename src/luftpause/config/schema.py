@@ -159,6 +159,22 @@ class ToolServer(Section, frozen=True):
     timeout: Duration = "2m"
 
 
+class Principal(Section, frozen=True):
+    """Somebody with a token of their own: their runs are theirs alone, and turns are shared fairly among principals.
+
+    Whoever presents `LUFTPAUSE_TOKEN` is the principal `operator`, who alone may use the scheduler's addresses.
+
+    Attributes:
+        name: how status, logs and metrics call it; unique.
+        token_env: environment variable with the token, which must be set.
+        classes: the service classes it may ask for, empty: all; the first is taken where a request names none.
+    """
+
+    name: Name
+    token_env: str
+    classes: list[Literal["interactive", "batch"]] = []
+
+
 class Dataplane(Section, frozen=True):
     """The LLM door.
 
@@ -177,7 +193,7 @@ class Dataplane(Section, frozen=True):
         link_timeout: a list of models or the end of a run waits this long for the scheduler; turns wait for ever.
         drain: open turns get this long to end when the door closes.
         allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
-        allowed_origins: web origins that may call it besides its own; it sends no CORS headers.
+        allowed_origins: web origins that may call it besides its own, and read its answers (CORS).
     """
 
     host: str = "127.0.0.1"
@@ -217,7 +233,7 @@ class Scheduler(Section, frozen=True):
         link_grace: turns of a lost dataplane stay charged this long, in case it returns.
         resync_grace: after a restart, turns wait at most this long until all dataplanes have told what they know.
         allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
-        allowed_origins: web origins that may call it besides its own; it sends no CORS headers.
+        allowed_origins: web origins that may call it besides its own, and read its answers (CORS).
     """
 
     host: str = "127.0.0.1"
@@ -260,7 +276,7 @@ class Runtime(Section, frozen=True):
         retry_pause_max: longest pause between two tries of a turn.
         rate_limit_pause: pause after a 429 without a Retry-After.
         allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
-        allowed_origins: web origins that may call it besides its own; it sends no CORS headers.
+        allowed_origins: web origins that may call it besides its own, and read its answers (CORS).
     """
 
     host: str = "127.0.0.1"
@@ -290,6 +306,7 @@ class Config(Section, frozen=True):
         replicas: endpoints that already run somewhere, as `[[replicas]]`.
         launcher: engines that this machine starts.
         tools: MCP tool servers for sub-agents, as `[[tools]]`.
+        principals: who may come in, as `[[principals]]`; without any, whoever has `LUFTPAUSE_TOKEN`.
         dataplane: the LLM door.
         scheduler: where and when turns run.
         runtime: the MCP door.
@@ -298,6 +315,7 @@ class Config(Section, frozen=True):
     replicas: list[Replica] = []
     launcher: Launcher = Launcher()
     tools: list[ToolServer] = []
+    principals: list[Principal] = []
     dataplane: Dataplane = Dataplane()
     scheduler: Scheduler = Scheduler()
     runtime: Runtime = Runtime()

@@ -7,6 +7,7 @@ from asyncio import Task
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
+from luftpause.core.model.principals import ANONYMOUS, Principal
 from luftpause.ports.engines import Header
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -17,6 +18,16 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LINE_EXTENSION: Final = "luftpause.http"
 """Key in `scope["extensions"]` of a dictionary whose `"line"` is the request's `Line`. Other servers lack it."""
+
+
+PRINCIPAL_KEY: Final = "luftpause.principal"
+"""Key in a scope of the `Principal` whose token its request presented; absent where none is asked for."""
+
+
+def principal_of(scope: Scope) -> Principal:
+    """Return who makes a request."""
+    principal: Principal = scope.get(PRINCIPAL_KEY, ANONYMOUS)
+    return principal
 
 
 Leave: TypeAlias = Callable[[Task[None]], None]

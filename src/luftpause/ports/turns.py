@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from luftpause.core.model.ids import CallerId, ModelName, RunId
+from luftpause.core.model.ids import CallerId, ModelName, PrincipalId, RunId
 from luftpause.core.model.turns import ServiceClass, Usage
 from luftpause.core.runs.messages import AssistantMessage, Message
 from luftpause.core.runs.tools import ToolSpec
@@ -16,10 +16,11 @@ class TurnFailedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRequest:
-    """One turn. `max_tokens` 0 leaves the reply's length to the engine; no `tools` means it must answer."""
+    """One turn of a principal's run. `max_tokens` 0 leaves its length to the engine; no `tools`: it must answer."""
 
     run: RunId
     parent: RunId | None
+    principal: PrincipalId
     caller: CallerId
     service_class: ServiceClass
     model: ModelName
@@ -49,6 +50,6 @@ class Turns(Protocol):
         """
         ...
 
-    async def end_run(self, run: RunId) -> None:
-        """Say that no further turn of the run will come. Failing is logged, never raised."""
+    async def end_run(self, principal: PrincipalId, run: RunId) -> None:
+        """Say that no further turn of a principal's run will come. Failing is logged, never raised."""
         ...

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.event_log.logs import event_log, write
 from core.scheduling.builders import arrived
-from luftpause.adapters.event_log.lines import Entry, Gap, Segment, line_in
+from luftpause.adapters.event_log.lines import End, Entry, Gap, Segment, line_in
 from luftpause.adapters.event_log.replaying import replay
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.decide import decide
@@ -88,7 +88,7 @@ def test_a_gap_is_told_and_followed_by_a_segment(tmp_path: Path) -> None:
     log.decided(state, event, Instant(2.0), decide(state, event, Instant(2.0)))
     log.close()
     lines = [line_in(line) for line in path.read_bytes().splitlines()]
-    assert [type(line) for line in lines] == [Segment, Gap, Segment, Entry]
+    assert [type(line) for line in lines] == [Segment, Gap, Segment, Entry, End]
     assert lines[1] == Gap(3)
     with path.open("rb") as text:
         seen = replay(text)

@@ -1,13 +1,16 @@
 """What a peer remembers, event by event."""
 
+from dataclasses import replace
+
 import pytest
 
 from contracts.offers import MODEL, PEER, PRINCIPAL, offer, spec
 from luftpause.adapters.link import ledger as ledger_module
 from luftpause.adapters.link.ledger import MARKS_KEPT, MARKS_MAX, Ledger
 from luftpause.core.model.ids import Instant, ReplicaId, RunId, ToolCallId, ToolName, TurnId
-from luftpause.core.model.replicas import Placement
+from luftpause.core.model.replicas import Placement, ReplicaKind
 from luftpause.core.model.tool_names import TOOLS_MAX
+from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
     KnownRun,
@@ -54,7 +57,7 @@ def test_a_placed_turn_is_told_of_with_all_that_charges_it() -> None:
             run=RunId("r"),
             replica=ReplicaId("one"),
             model=MODEL,
-            kind=an_offer.kind,
+            kind=ReplicaKind.GENERATIVE,
             service_class=an_offer.service_class,
             caller=an_offer.caller,
             principal=PRINCIPAL,
@@ -107,6 +110,25 @@ def test_a_run_generates_until_its_last_turn_ends_and_that_one_decides() -> None
     assert phases(ledger) == {"r": RunPhase.IDLE}
     placed(ledger, 3, "r", 3)
     assert phases(ledger) == {"r": RunPhase.GENERATING}
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"), [(TurnShape.ALONE, ReplicaKind.GENERATIVE), (TurnShape.IN_RUN, ReplicaKind.SINGLE_PASS)]
+)
+def test_a_turn_that_is_in_no_run_is_told_of_and_leaves_the_run_that_it_names_paused(
+    shape: TurnShape, kind: ReplicaKind
+) -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    placed(ledger, 1, "r")
+    ledger.reported(TurnFinished(turn=name(1), tool_calls=(ToolCallId("c"),)), at(1))
+    ledger.offered(replace(offer(2, model=""), shape=shape, kind=None), at(2))
+    ledger.accepted(name(2), RunId("r"))
+    ledger.placed(name(2), replace(PLACE, kind=kind, model=MODEL), at(2))
+    [told] = ledger.resync(at(3)).turns
+    assert (told.kind, told.model, told.shape) == (kind, MODEL, shape)
+    assert phases(ledger) == {"r": RunPhase.PAUSED}
+    ledger.reported(TurnFailed(turn=name(2), cause="x"), at(4))
+    assert phases(ledger) == {"r": RunPhase.PAUSED}
 
 
 def test_a_run_is_told_of_with_the_newest_tool_calls_that_its_next_turn_may_echo() -> None:

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.turns_http.client import HttpTurns
 from luftpause.adapters.turns_http.retry import Patience
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PrincipalId
 from luftpause.core.model.replicas import Endpoint
 
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+ZOE = PrincipalId("zoe")
 
 
 @dataclass
@@ -73,7 +76,8 @@ async def door(
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     quick = patience or Patience(backoff_s=0.0)
     try:
-        yield scripted, HttpTurns(engines, Endpoint(url=url), token, patience=quick)
+        tokens = {ANONYMOUS_PRINCIPAL: token, ZOE: f"{token}-of-zoe"} if token else {}
+        yield scripted, HttpTurns(engines, Endpoint(url=url), tokens, patience=quick)
     finally:
         await engines.close()
         server.close()

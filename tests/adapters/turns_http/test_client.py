@@ -19,7 +19,7 @@ from adapters.turns_http.scripted_door import (
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.turns_http.client import HttpTurns
 from luftpause.adapters.turns_http.retry import Patience
-from luftpause.core.model.ids import CallerId, ModelName, RunId, ToolCallId
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.replicas import Endpoint
 from luftpause.core.model.turns import ServiceClass, Usage
 from luftpause.core.runs.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
@@ -31,6 +31,7 @@ LOOK = ToolSpec(name="look", server="s", tool="look", description="Looks", schem
 PLAIN = TurnRequest(
     run=RunId("run_1"),
     parent=None,
+    principal=ANONYMOUS_PRINCIPAL,
     caller=CallerId("zoë"),
     service_class=ServiceClass.BATCH,
     model=ModelName("m"),
@@ -39,6 +40,7 @@ PLAIN = TurnRequest(
 FULL = TurnRequest(
     run=RunId("run_1"),
     parent=RunId("run_0"),
+    principal=PrincipalId("zoe"),
     caller=CallerId("me"),
     service_class=ServiceClass.INTERACTIVE,
     model=ModelName("m"),
@@ -84,7 +86,7 @@ def test_the_request_says_who_asks_and_what_is_wanted() -> None:
         "x-luftpause-class": "interactive",
         "x-luftpause-caller": "me",
         "x-luftpause-parent": "run_0",
-        "authorization": "Bearer secret",
+        "authorization": "Bearer secret-of-zoe",
     }
     assert asked.json == {
         "model": "m",
@@ -262,7 +264,7 @@ def test_silence_ends_a_try_but_pings_keep_it_alive() -> None:
 def test_the_end_of_a_run_is_reported_and_never_raises(answer: Answer) -> None:
     async def end() -> Asked:
         async with door(answer, answer, token="t") as (scripted, turns):
-            await turns.end_run(RunId("run_1"))
+            await turns.end_run(ANONYMOUS_PRINCIPAL, RunId("run_1"))
             return scripted.asked[0]
 
     asked = in_time(end())

@@ -35,5 +35,10 @@ def test_every_refusal_becomes_a_failure(reason: RefusalReason) -> None:
 
     assert failure.code.value == reason.value
     assert failure.message == "why"
-    expected = {RefusalReason.UNKNOWN_MODEL: 404, RefusalReason.UNKNOWN_RUN: 404, RefusalReason.RUN_ENDED: 409}
+    expected = {
+        RefusalReason.UNKNOWN_MODEL: 404,
+        RefusalReason.MODEL_NEEDED: 400,
+        RefusalReason.UNKNOWN_RUN: 404,
+        RefusalReason.RUN_ENDED: 409,
+    }
     assert failure.status == expected.get(reason, 503)

@@ -10,7 +10,7 @@ LONG = "Assur was the first capital; Nineveh and Nimrud followed it in later cen
 
 
 def known_again(first: list[Utterance], text: str, then: list[Utterance], *, has_calls: bool = False) -> bool:
-    served = set(marks_of_answer(said_in(first).so_far, text, has_calls=has_calls))
+    served = set(marks_of_answer(said_in(first), text, has_calls=has_calls))
     return bool(served & set(said_in(then).marks))
 
 
@@ -29,6 +29,14 @@ def test_an_answer_that_we_did_not_serve_there_identifies_nothing() -> None:
     assert not known_again([SYSTEM, TASK], "Assur.", [SYSTEM, TASK, Utterance("assistant", "Susa."), TASK])
 
 
+def test_another_caller_or_model_has_other_marks() -> None:
+    then = [TASK, Utterance("assistant", LONG)]
+
+    served = marks_of_answer(said_in([TASK], "alice m"), LONG, has_calls=False)
+    assert set(served) & set(said_in(then, "alice m").marks)
+    assert not set(served) & set(said_in(then, "bob m").marks)
+
+
 def test_a_harness_that_writes_calls_as_text_is_known_again() -> None:
     then = [SYSTEM, TASK, Utterance("assistant", "Calling tools: [...]"), Utterance("user", "Observation: Assur")]
 
@@ -45,8 +53,8 @@ def test_a_compacted_history_is_known_again_by_a_long_answer_only() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n", "x" * (TEXT_CHARS_MAX + 1)])
 def test_an_answer_without_a_text_of_sane_length_has_no_marks(text: str) -> None:
-    assert marks_of_answer(said_in([TASK]).so_far, text, has_calls=False) == ()
-    assert marks_of_answer(said_in([TASK]).so_far, None, has_calls=False) == ()
+    assert marks_of_answer(said_in([TASK]), text, has_calls=False) == ()
+    assert marks_of_answer(said_in([TASK]), None, has_calls=False) == ()
 
 
 def test_only_the_last_answers_are_looked_at() -> None:

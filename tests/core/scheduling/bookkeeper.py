@@ -10,13 +10,17 @@ from itertools import count
 
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import Load, ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass
+from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import TurnArrived
 
 TURN_TIMEOUT_S = 600
 RUN_EXPIRY_S = 1800
 SLOW_START = 2
+
+
+def is_in_run(offer: TurnArrived) -> bool:
+    return offer.kind is ReplicaKind.GENERATIVE and offer.shape is TurnShape.IN_RUN
 
 
 @dataclass
@@ -104,11 +108,14 @@ class Bookkeeper:
         self.offers[offer.turn] = offer
         self.seen[offer.turn] = now
         self.waiting[offer.turn] = None
-        if offer.kind is ReplicaKind.GENERATIVE:
+        if is_in_run(offer):
             life = self.lives.setdefault(offer.run, Life(service_class=offer.service_class, rested_at=now))
             life.service_class = offer.service_class
         self.audit(actions, newcomer=offer.turn)
         assert isinstance(answers[0], PlaceTurn) is (offer.turn in self.flying)
+        if offer.shape is TurnShape.ERRAND and offer.turn in self.waiting:
+            able = [place for place in self.places.values() if place.spec.kind is offer.kind and place.healthy]
+            assert not [place for place in able if offer.model in place.spec.models], "an errand needs no room"
 
     def answered(self, turn: str) -> None:
         """Its engine answered it whole: that widens what the replica may have."""
@@ -146,7 +153,7 @@ class Bookkeeper:
         if not self.is_open(turn):
             return
         offer = self.offers[turn]
-        in_run = offer.kind is ReplicaKind.GENERATIVE and turn not in self.orphans
+        in_run = is_in_run(offer) and turn not in self.orphans
         where = self.flying.pop(turn, None)
         self.waiting.pop(turn, None)
         self.seen.pop(turn)
@@ -165,17 +172,11 @@ class Bookkeeper:
         return [
             turn
             for turn in self.flying
-            if self.offers[turn].run == run
-            and self.offers[turn].kind is ReplicaKind.GENERATIVE
-            and turn not in self.orphans
+            if self.offers[turn].run == run and is_in_run(self.offers[turn]) and turn not in self.orphans
         ]
 
     def waiting_of(self, run: str) -> list[str]:
-        return [
-            turn
-            for turn in self.waiting
-            if self.offers[turn].run == run and self.offers[turn].kind is ReplicaKind.GENERATIVE
-        ]
+        return [turn for turn in self.waiting if self.offers[turn].run == run and is_in_run(self.offers[turn])]
 
     def unbind(self, replica: str) -> None:
         for life in self.lives.values():
@@ -257,15 +258,25 @@ class Bookkeeper:
             after, self.waiting = self.waiting, before
             self.audit_turn(action.turn)
             self.waiting = after
+        elif offer.shape is TurnShape.ERRAND and action.turn == newcomer:
+            self.audit_errand(offer, action.replica)
         else:
             assert is_owed, f"{action.turn} does not fit on {action.replica}"
         self.flying[action.turn] = action.replica
         taken = self.flying_on(action.replica) + self.kept_on(action.replica)
-        if returns and place.load is not None and place.load.waiting and taken >= place.load.running:
+        if returns and place.load is not None and place.load.waiting > 0 and taken >= place.load.running:
             self.awaited.add(action.turn)
-        if offer.kind is ReplicaKind.GENERATIVE:
+        if is_in_run(offer):
             life = self.lives[offer.run]
             life.home, life.bound = action.replica, True
+
+    def audit_errand(self, offer: TurnArrived, where: str) -> None:
+        """It waits for no room, and goes where the fewest turns are; where nobody wants any, last of all."""
+        able = {
+            name: place for name, place in self.places.items() if place.healthy and offer.model in place.spec.models
+        }
+        ranks = {name: (place.closed_until is not None, self.flying_on(name)) for name, place in able.items()}
+        assert ranks[where] == min(ranks.values()), f"{offer.turn} went to {where}: {ranks}"
 
     def audit_turn(self, placed: str) -> None:
         """Nobody with a better claim could have gone instead."""
@@ -314,7 +325,7 @@ class Bookkeeper:
 
     def returns(self, offer: TurnArrived) -> bool:
         """Say whether a waiting turn brings an interactive run back from a tool to the only place it may go to."""
-        if offer.kind is not ReplicaKind.GENERATIVE or self.only_home(offer) is None:
+        if not is_in_run(offer) or self.only_home(offer) is None:
             return False
         life = self.lives[offer.run]
         return life.service_class is ServiceClass.INTERACTIVE and life.paused and not self.flying_of(offer.run)
@@ -336,7 +347,7 @@ class Bookkeeper:
 
     def only_home(self, offer: TurnArrived) -> str | None:
         """Return the one replica that the turn may go to, None when it may go anywhere."""
-        if offer.kind is not ReplicaKind.GENERATIVE:
+        if not is_in_run(offer):
             return None
         life = self.lives[offer.run]
         home = self.places.get(life.home) if life.home is not None and life.bound else None

@@ -16,7 +16,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass
+from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
@@ -69,6 +69,7 @@ def arrived(
     peer: str = "p",
     principal: str = "anonymous",
     age_s: float = 0.0,
+    shape: TurnShape = TurnShape.IN_RUN,
 ) -> TurnArrived:
     """Offer a turn; its run is named after it unless told otherwise."""
     return TurnArrived(
@@ -81,6 +82,7 @@ def arrived(
         caller=CallerId(caller),
         principal=PrincipalId(principal),
         age_s=age_s,
+        shape=shape,
     )
 
 

@@ -1,25 +1,57 @@
-"""Random but repeatable histories of events, drawn from a seed."""
+"""Random but repeatable histories of events, drawn from a seed: every kind of event, and every kind of nonsense."""
 
 import hashlib
+import math
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
-from core.scheduling.builders import arrived, failed, finished, known_run, open_turn, probed, spec
-from luftpause.core.model.ids import Instant, PeerId, ReplicaId, RunId, TurnId
+from core.scheduling.builders import arrived, spec
+from core.scheduling.canonical import text_of
+from luftpause.core.model.ids import (
+    CallerId,
+    Instant,
+    ModelName,
+    PeerId,
+    PrincipalId,
+    ReplicaId,
+    RunId,
+    ToolCallId,
+    ToolName,
+    TurnId,
+)
+from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
+from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
     Event,
+    FirstTokenSeen,
+    KnownRun,
+    OpenTurn,
     PeerLost,
     PeerResynced,
     ReplicaAdded,
+    ReplicaProbed,
     ReplicaRemoved,
     RunEnded,
+    RunPhase,
     TurnAbandoned,
+    TurnArrived,
+    TurnFailed,
+    TurnFinished,
     TurnsRenewed,
     WokeUp,
 )
 from luftpause.core.scheduling.state import Limits, empty_state
+
+Drawn = TypeVar("Drawn")
+
+SECONDS = (0.0, 0.0, 0.0, 3.0, 400.0, -5.0, 1e9, math.inf, -math.inf, math.nan)
+"""What a peer may call an age or a wait."""
+
+URLS = ("http://shared.invalid", "http://other.invalid")
 
 
 def history(seed: int, length: int) -> Iterator[tuple[Event, Instant]]:
@@ -30,47 +62,131 @@ def history(seed: int, length: int) -> Iterator[tuple[Event, Instant]]:
         yield ReplicaAdded(spec=spec(name, "m", "n")), Instant(now)
     for _ in range(length):
         now += dice.choice([0.0, 0.01, 1.0, 30.0])
-        yield _event(dice), Instant(now)
+        yield Draw(dice).event(), Instant(now)
 
 
-def _event(dice: random.Random) -> Event:
-    turn = f"t{dice.randrange(60)}"
-    run = f"r{dice.randrange(15)}"
-    replica = dice.choice("abcd")
-    peer = dice.choice("pq")
-    roll = dice.random()
-    if roll < 0.4:
-        return arrived(
-            turn, run, batch=dice.random() < 0.6, caller=dice.choice("xyz"), model=dice.choice("mn"), peer=peer
+class Draw:
+    """Draws events about few things, so that ids are often known, open twice, late or claimed by somebody else."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.dice = dice
+
+    def one(self, *of: Drawn) -> Drawn:
+        return self.dice.choice(of)
+
+    def event(self) -> Event:
+        roll = self.dice.random()
+        if roll < 0.4:
+            return self.arrival()
+        if roll < 0.6:
+            tools = self.one((), ("look",), ("wiki__search", "look"), ("mcp__wiki__search",))
+            return TurnFinished(
+                turn=self.turn(),
+                tool_calls=self.one((), (ToolCallId("call"),)),
+                tools=tuple(map(ToolName, tools)),
+            )
+        if roll < 0.75:
+            return self.probe()
+        return self.one(*self.rare())()
+
+    def rare(self) -> Sequence[Callable[[], Event]]:
+        return (
+            lambda: FirstTokenSeen(turn=self.turn()),
+            lambda: TurnFailed(turn=self.turn(), cause="broke", retry_after_s=self.one(None, *SECONDS)),
+            lambda: TurnAbandoned(turn=self.turn()),
+            lambda: TurnsRenewed(turns=tuple(self.turn() for _ in range(self.dice.randrange(30)))),
+            lambda: RunEnded(run=self.run()),
+            lambda: PeerLost(peer=self.peer()),
+            self.claims,
+            lambda: ReplicaRemoved(replica=self.replica()),
+            self.declaration,
+            self.declaration,
+            WokeUp,
         )
-    if roll < 0.6:
-        return finished(turn, tools=dice.choice([(), (), ("look",), ("wiki__search", "look"), ("mcp__wiki__search",)]))
-    if roll < 0.8:
-        return probed(replica, dice.randrange(4), dice.randrange(3), healthy=dice.random() < 0.9)
-    rare: list[Event] = [
-        failed(turn),
-        TurnAbandoned(turn=TurnId(turn)),
-        TurnsRenewed(turns=tuple(TurnId(f"t{number}") for number in range(60))),
-        RunEnded(run=RunId(run)),
-        PeerLost(peer=PeerId(peer)),
-        PeerResynced(
-            peer=PeerId(peer), turns=(open_turn(turn, run, replica),), runs=(known_run(run, replica, tools=("look",)),)
-        ),
-        ReplicaRemoved(replica=ReplicaId(replica)),
-        ReplicaAdded(spec=spec(replica, "m", "n")),
-        WokeUp(),
-    ]
-    return dice.choice(rare)
+
+    def turn(self) -> TurnId:
+        return TurnId(f"t{self.dice.randrange(60)}")
+
+    def run(self) -> RunId:
+        return RunId(f"r{self.dice.randrange(15)}")
+
+    def peer(self) -> PeerId:
+        return PeerId(self.one("p", "q", "nobody"))
+
+    def replica(self) -> ReplicaId:
+        return ReplicaId(self.one("a", "b", "c", "d", "s", "nobody"))
+
+    def kind(self) -> ReplicaKind:
+        return self.one(ReplicaKind.GENERATIVE, ReplicaKind.GENERATIVE, ReplicaKind.SINGLE_PASS)
+
+    def arrival(self) -> TurnArrived:
+        return arrived(
+            self.turn(),
+            self.run(),
+            batch=self.dice.random() < 0.6,
+            caller=self.one("x", "y", "z", ""),
+            principal=self.one("alice", "alice", "bob"),
+            model=self.one("m", "m", "n", "n", "nope", ""),
+            kind=self.one(ReplicaKind.GENERATIVE, ReplicaKind.GENERATIVE, self.kind()),
+            peer=self.peer(),
+            age_s=self.one(*SECONDS),
+        )
+
+    def probe(self) -> ReplicaProbed:
+        load = Load(running=self.one(0, 1, 2, 3, -1), waiting=self.one(0, 1, 1, 2, -1))
+        return ReplicaProbed(
+            replica=self.replica(),
+            healthy=self.dice.random() < 0.9,
+            load=self.one(load, load, load, None),
+            engine=self.one(*EngineKind),
+            cause=self.one("", "gone"),
+        )
+
+    def declaration(self) -> ReplicaAdded:
+        """Declare a replica: like others, with their address, with a model twice, or with none at all."""
+        models = self.one(("m", "n"), ("m", "n"), ("n",), ("m", "m"), ())
+        declared = spec(self.replica(), kind=self.kind(), url=self.one(*URLS))
+        return ReplicaAdded(spec=replace(declared, models=tuple(map(ModelName, models))))
+
+    def claims(self) -> PeerResynced:
+        """Claim turns of others, one twice, on replicas nobody declared; runs that are open, or from the future."""
+        turns = tuple(self.open_turn() for _ in range(self.dice.randrange(5)))
+        runs = tuple(self.known_run() for _ in range(self.dice.randrange(4)))
+        return PeerResynced(peer=self.peer(), turns=turns + turns[:1], runs=runs + runs[:1])
+
+    def open_turn(self) -> OpenTurn:
+        return OpenTurn(
+            turn=self.turn(),
+            run=self.run(),
+            replica=self.replica(),
+            model=ModelName(self.one("m", "nope")),
+            kind=self.kind(),
+            service_class=self.one(*ServiceClass),
+            caller=CallerId(self.one("x", "y")),
+            principal=PrincipalId(self.one("alice", "bob")),
+        )
+
+    def known_run(self) -> KnownRun:
+        return KnownRun(
+            run=self.run(),
+            phase=self.one(*RunPhase),
+            replica=self.replica(),
+            service_class=self.one(*ServiceClass),
+            caller=CallerId(self.one("x", "y")),
+            principal=PrincipalId(self.one("alice", "bob")),
+            age_s=self.one(*SECONDS),
+            tools=self.one((), (ToolName("look"),)),
+        )
 
 
 def fingerprint(seed: int, length: int) -> str:
-    """Return a digest of every order that a history leads to."""
+    """Return a digest of every state and every order that a history leads to."""
     state = empty_state(Limits())
     digest = hashlib.sha256()
     for event, now in history(seed, length):
         decision = decide(state, event, now)
         state = decision.state
-        digest.update(repr(decision.actions).encode())
+        digest.update(text_of(decision).encode())
     return digest.hexdigest()
 
 

@@ -17,6 +17,7 @@ from core.scheduling.builders import (
 )
 from luftpause.core.model.ids import ReplicaId
 from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.events import ReplicaAdded, ReplicaRemoved, RunPhase
 from luftpause.core.scheduling.reasons import NoHealthyReplica, PlacedBecause, WaitingForHome
@@ -155,6 +156,44 @@ def test_single_pass_turns_use_their_own_replicas_and_never_touch_run_state() ->
     world.tell(failed("d2"))
     assert world.phase("r") is RunPhase.PAUSED
     assert world.phase("other") is None
+
+
+def test_a_turn_that_stands_alone_is_admitted_like_any_other_and_changes_no_run() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1", "r"), finished("t1", tools=1)])
+    assert world.place(arrived("d1", "r", shape=TurnShape.ALONE)) == "a"
+    assert world.phase("r") is RunPhase.PAUSED
+    world.tell(probed("a", running=1, waiting=1))
+    world.hold(arrived("d2", "other", shape=TurnShape.ALONE))
+    assert placed(world.tell(finished("d1", tools=1))) == [("d2", "a")]
+    world.tell(failed("d2"))
+    assert world.phase("r") is RunPhase.PAUSED
+    assert world.phase("other") is None
+
+
+def test_a_turn_that_stands_alone_waits_in_fair_order_and_not_for_the_home_of_the_run_that_it_names() -> None:
+    world = World(spec("a"), spec("b"))
+    world.tell_all([arrived("t1", "r"), finished("t1", tools=1), *crowded("a")])
+    assert world.place(arrived("d1", "r", shape=TurnShape.ALONE)) == "b"
+
+
+def test_an_errand_waits_for_no_room_but_for_a_healthy_replica() -> None:
+    world = World(spec("a"), spec("b"), healthy=False)
+    assert isinstance(world.hold(arrived("early", shape=TurnShape.ERRAND)), NoHealthyReplica)
+    assert placed(world.tell(probed("a", running=1, waiting=1))) == [("early", "a")]
+    world.hold(arrived("t1", "r1"))
+    assert world.place(arrived("e1", shape=TurnShape.ERRAND)) == "a", "it is full, and takes questions all the same"
+    world.tell(probed("b"))
+    assert world.place(arrived("e2", shape=TurnShape.ERRAND)) == "b", "fewest turns in flight"
+
+
+def test_an_errand_goes_last_to_an_engine_that_wants_to_be_left_alone() -> None:
+    world = World(spec("a"), spec("b"))
+    world.tell_all([arrived("t1"), failed("t1", retry_after_s=60)])
+    world.tell(arrived("t2"))
+    assert world.place(arrived("e1", shape=TurnShape.ERRAND)) == "b"
+    world.tell(probed("b", healthy=False))
+    assert world.place(arrived("e2", shape=TurnShape.ERRAND)) == "a"
 
 
 def test_held_turns_whose_only_replica_is_taken_away_are_refused() -> None:

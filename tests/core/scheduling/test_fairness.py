@@ -98,6 +98,17 @@ def test_who_was_served_when_is_forgotten_when_nobody_waits_and_bounded_while_so
     assert not world.state.standings.resting
 
 
+def test_hundreds_of_callers_and_principals_that_wait_take_turns_in_order_of_their_coming() -> None:
+    world = full_world(("x", "c"))
+    for number in range(300):
+        world.hold(arrived(f"t{number}", principal=f"p{number % 7}", caller=f"c{number}"))
+    order, ended = [], ["x"]
+    while ended:
+        ended = drained(world, ended)
+        order += ended
+    assert order == [f"t{number}" for number in range(300)]
+
+
 def test_principals_share_first_and_their_callers_after() -> None:
     world = World(spec("a"))
     for number in range(4):

@@ -10,6 +10,7 @@ from core.scheduling.bookkeeper import SLOW_START, Bookkeeper, Place
 from core.scheduling.builders import World, arrived, failed, finished, open_turn, probed, spec
 from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling.actions import Action, PlaceTurn
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
@@ -58,19 +59,21 @@ class SchedulerLife(RuleBasedStateMachine):
         run=runs,
         batch=st.booleans(),
         payer=st.sampled_from(["Ax", "Ay", "Bx", "By"]),
-        what=st.sampled_from(["m", "m", "n", "nope", "label"]),
+        what=st.sampled_from(["m", "m", "n", "nope", "label", "m alone", "n alone", "m errand", "n errand"]),
     )
     def arrive(self, turn: int, run: str, batch: bool, payer: str, what: str) -> None:
-        kind = ReplicaKind.SINGLE_PASS if what == "label" else ReplicaKind.GENERATIVE
+        model, _, shape = what.partition(" ")
+        kind = ReplicaKind.SINGLE_PASS if model == "label" else ReplicaKind.GENERATIVE
         offer = arrived(
             f"t{turn}",
             run,
             batch=batch,
             principal=payer[0],
             caller=payer[1],
-            model=what,
+            model=model,
             kind=kind,
             peer="p" if turn % 2 else "q",
+            shape=TurnShape(shape or "in-run"),
         )
         known = self.book.offers.get(offer.turn)
         if known is not None and self.book.is_open(offer.turn):

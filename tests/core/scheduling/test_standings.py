@@ -1,37 +1,56 @@
 """What each party has had of the engines."""
 
 from luftpause.core.model.ids import CallerId, PrincipalId
-from luftpause.core.scheduling.standings import Standings
+from luftpause.core.scheduling.standings import RESTING_SPARE, Standings
 
 ALICE, BOB = PrincipalId("alice"), PrincipalId("bob")
-X, Y = CallerId("x"), CallerId("y")
+AX, AY = (ALICE, CallerId("x")), (ALICE, CallerId("y"))
+BX = (BOB, CallerId("x"))
 
 
 def test_turns_in_flight_are_counted_for_the_principal_and_for_its_caller() -> None:
-    of, resting = Standings().placed(ALICE, X, 1).placed(ALICE, Y, 2)
-    assert dict(of) == {ALICE: (2, 2), (ALICE, X): (1, 1), (ALICE, Y): (1, 2)}
+    of, waiting, resting = Standings().placed(AX, 1).placed(AY, 2)
+    assert dict(of) == {ALICE: (2, 2), AX: (1, 1), AY: (1, 2)}
+    assert not waiting
     assert not resting
 
 
-def test_who_has_nothing_in_flight_is_remembered_only_while_somebody_waits() -> None:
-    busy = Standings().placed(ALICE, X, 1)
-    assert busy.ended(ALICE, X, is_remembered=False) == Standings()
-    kept = busy.ended(ALICE, X, is_remembered=True)
-    assert dict(kept.of) == {ALICE: (0, 1), (ALICE, X): (0, 1)}
-    assert set(kept.resting) == set(kept.of)
-    assert kept.settled([]) == Standings()
+def test_who_has_no_open_turn_is_remembered_only_while_somebody_waits() -> None:
+    busy = Standings().placed(AX, 1)
+    assert busy.ended(AX) == Standings()
+    rested = busy.queued(BX, 2).ended(AX)
+    assert dict(rested.resting) == {ALICE: (0, 1), AX: (0, 1)}
+    assert set(rested.of) == {BOB, BX}
+    assert rested.settled() is rested
+    assert rested.unqueued(BX).settled() == Standings()
 
 
 def test_who_begins_to_wait_counts_as_served_then_unless_it_is_remembered() -> None:
-    told = Standings().placed(ALICE, X, 1).queued(ALICE, X, 2).queued(BOB, X, 3)
-    assert dict(told.of) == {ALICE: (1, 1), (ALICE, X): (1, 1), BOB: (0, 3), (BOB, X): (0, 3)}
-    assert told.queued(BOB, X, 4) is told
-    placed = told.placed(BOB, X, 5)
-    assert (placed.of[BOB], set(placed.resting)) == ((1, 5), set())
+    told = Standings().placed(AX, 1).queued(AX, 2).queued(BX, 3)
+    assert dict(told.of) == {ALICE: (1, 1), AX: (1, 1), BOB: (0, 3), BX: (0, 3)}
+    again = told.queued(BX, 4)
+    assert again.of == told.of
+    assert again.waiting[BX] == 2
+    left = told.ended(AX).unqueued(AX)
+    assert dict(left.resting) == {ALICE: (0, 1), AX: (0, 1)}
+    assert left.queued(AX, 9).of[AX] == (0, 1), "remembered, so it does not go to the end of the line"
+    assert left.placed(AX, 9).of[AX] == (1, 9)
+    assert not left.placed(AX, 9).resting
 
 
-def test_settling_keeps_those_that_wait_or_have_turns_in_flight() -> None:
-    told = Standings().queued(ALICE, X, 1).queued(ALICE, Y, 2).placed(BOB, X, 3)
-    settled = told.settled([(ALICE, Y)])
-    assert set(settled.of) == {ALICE, (ALICE, Y), BOB, (BOB, X)}
-    assert set(settled.resting) == {ALICE, (ALICE, Y)}
+def test_one_of_several_turns_that_waits_no_more_leaves_the_others() -> None:
+    told = Standings().queued(AX, 1).queued(AX, 2).unqueued(AX)
+    assert dict(told.waiting) == {ALICE: 1, AX: 1}
+    assert dict(told.of) == {ALICE: (0, 1), AX: (0, 1)}
+
+
+def test_too_many_who_rest_are_forgotten_at_once() -> None:
+    told = Standings().queued(BX, 0)
+    for number in range(RESTING_SPARE + 1):
+        payer = ALICE, CallerId(f"c{number}")
+        told = told.placed(payer, number + 1).ended(payer).settled()
+    assert len(told.resting) == RESTING_SPARE + 2, "as many as are spared, and one more for each of the two that wait"
+    payer = ALICE, CallerId("one too many")
+    told = told.placed(payer, 5000).ended(payer).settled()
+    assert not told.resting
+    assert set(told.of) == {BOB, BX}

@@ -17,7 +17,16 @@ from luftpause.core.scheduling.reasons import (
 )
 from luftpause.core.scheduling.state import Window
 from luftpause.core.scheduling.tool_returns import return_law
-from luftpause.core.scheduling.view import TOOLS_SHOWN, HeldView, ReplicaPhase, RunsView, held_by_class, view
+from luftpause.core.scheduling.view import (
+    HELD_ROWS_MAX,
+    OTHER_CALLERS,
+    TOOLS_SHOWN,
+    HeldView,
+    ReplicaPhase,
+    RunsView,
+    held_by_class,
+    view,
+)
 
 A = ReplicaId("a")
 
@@ -114,6 +123,21 @@ def test_a_caller_held_in_several_pools_is_one_row() -> None:
     (row,) = view(world.state, world.now).held
     assert row.count == 2
     assert row.reason == WaitingForHome(replica=A, in_flight=1, capacity=1)
+
+
+def test_beyond_so_many_callers_of_a_class_all_others_share_a_row() -> None:
+    world = World(spec("a"))
+    world.tell_all(crowded("a"))
+    for number in range(HELD_ROWS_MAX + 3):
+        world.hold(arrived(f"t{number}", caller=f"c{number}"))
+        world.later(1)
+    world.hold(arrived("again", caller=f"c{HELD_ROWS_MAX}"))
+    world.hold(arrived("b", caller="other", batch=True))
+    *named, others, batch = view(world.state, world.now).held
+    assert [row.caller for row in named] == [f"c{number}" for number in range(HELD_ROWS_MAX)]
+    assert (others.service_class, others.caller, others.count, others.oldest_s) == (INTERACTIVE, OTHER_CALLERS, 4, 3.0)
+    assert others.reason == BehindCaller(caller=CallerId("c0"))
+    assert (batch.service_class, batch.caller, batch.count) == (BATCH, "other", 1)
 
 
 def test_runs_are_counted_by_phase_and_class() -> None:

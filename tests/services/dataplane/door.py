@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from adapters.engine_http.scripted_engine import ScriptedEngine, eventually
 from adapters.raw_client import Reply, fetch, request
 from luftpause.adapters.engine_http.engines import HttpEngines
+from luftpause.adapters.http_refusal import Refusals
 from luftpause.adapters.http_server import HttpServer
 from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.refusals import Refusal, RefusalReason
-from luftpause.core.model.replicas import Endpoint, EngineKind, Placement, ReplicaSpec
+from luftpause.core.model.replicas import Endpoint, EngineKind, Placement, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFinished, TurnReport, TurnsRenewed
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
+from luftpause.services.dataplane.routes import error_at
 from luftpause.services.dataplane.settings import DataplaneSettings
 
 CHAT = b"/v1/chat/completions"
@@ -32,7 +34,7 @@ class PlayedScheduler:
     def __init__(self) -> None:
         self.endpoint = Endpoint(url="http://127.0.0.1:1")
         self.engine_kind = EngineKind.AUTO
-        self.dialects: tuple[str, ...] = ()
+        self.dialects: tuple[str, ...] | None = ()
         self.hold = False
         self.away: asyncio.Event | None = None
         self.breaks_with: Exception | None = None
@@ -43,7 +45,8 @@ class PlayedScheduler:
         self.on_report: Callable[[TurnReport], None] = lambda report: None
 
     def place(self, at: int = -1) -> None:
-        """Place a held turn."""
+        """Place a held turn; a request that names no model means "m"."""
+        offer = self.offers[at]
         self.tickets[at].placement.set_result(
             Placement(
                 replica=ReplicaId("a"),
@@ -51,6 +54,8 @@ class PlayedScheduler:
                 why="room",
                 engine=self.engine_kind,
                 dialects=self.dialects,
+                kind=offer.kind or ReplicaKind.GENERATIVE,
+                model=offer.model or ModelName("m"),
             )
         )
 
@@ -60,7 +65,7 @@ class PlayedScheduler:
             await self.away.wait()
         if self.breaks_with is not None:
             raise self.breaks_with
-        if offer.model != "m":
+        if offer.model not in ("m", ""):
             message = f"no Generative replica serves model '{offer.model}'"
             raise TurnRefusedError(Refusal(reason=RefusalReason.UNKNOWN_MODEL, message=message))
         run = offer.keys.run or RunId(f"run_minted_{len(self.offers)}")
@@ -143,7 +148,8 @@ async def open_door(
             scheduler.endpoint = Endpoint(url=engine.url)
         engines = HttpEngines()
         dataplane = Dataplane(scheduler, engines, settings or DataplaneSettings())
-        server = HttpServer(dataplane, host="127.0.0.1", port=0, refusal_headers=refusal_headers)
+        refusals = Refusals(headers=refusal_headers, body=error_at)
+        server = HttpServer(dataplane, host="127.0.0.1", port=0, refusals=refusals)
         await server.start()
         await dataplane.start()
         try:

@@ -12,7 +12,7 @@ from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
 from luftpause.ports.asgi import Message
 from luftpause.services.dataplane.app import RUNS
-from luftpause.services.dataplane.headers import for_client, for_engine, refusal_headers, run_to_echo
+from luftpause.services.dataplane.headers import for_client, for_engine, query_for_engine, refusal_headers, run_to_echo
 from luftpause.services.dataplane.settings import DataplaneSettings
 from services.dataplane.door import BODY, CHAT, RUN, chat_bytes, open_door
 
@@ -173,6 +173,23 @@ def test_models_are_listed() -> None:
     run_bounded(main())
 
 
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"])
+def test_one_model_is_told_of_if_it_is_served(method: bytes) -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, method, b"/v1/models/m")
+            assert reply.status == 200
+            if method == b"GET":
+                assert json.loads(reply.body) == {"id": "m", "object": "model", "created": 0, "owned_by": "luftpause"}
+            for unknown in (b"/v1/models/nope", b"/v1/models/", b"/v1/models/m/x"):
+                reply = await fetch(door.url, method, unknown)
+                assert reply.status == 404
+                assert reply.header(RUN) is not None
+            assert (await fetch(door.url, b"DELETE", b"/v1/models/m")).header(b"allow") == b"GET, HEAD"
+
+    run_bounded(main())
+
+
 def test_a_run_is_ended() -> None:
     async def main() -> None:
         async with open_door() as door:
@@ -193,7 +210,7 @@ def test_questions_do_not_wait_for_ever_for_a_scheduler_that_is_away() -> None:
     async def main() -> None:
         async with open_door(settings=DataplaneSettings(link_timeout_s=0.01)) as door:
             door.scheduler.away = asyncio.Event()
-            for method, path in ((b"GET", b"/v1/models"), (b"DELETE", b"/v1/runs/known")):
+            for method, path in ((b"GET", b"/v1/models"), (b"GET", b"/v1/models/m"), (b"DELETE", b"/v1/runs/known")):
                 reply = await fetch(door.url, method, path)
                 assert reply.status == 503
                 assert json.loads(reply.body)["error"]["code"] == "scheduler_away"
@@ -239,6 +256,55 @@ def test_other_routes_and_methods_are_named(method: bytes, path: bytes, status: 
             assert (reply.header(RUN) or b"").startswith(b"run_")
 
     run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [(b"GET", b"/v1/messages", 405), (b"POST", b"/v1/messages/batches", 404), (b"POST", b"/v1/messages", 415)],
+)
+def test_what_goes_wrong_where_messages_are_spoken_is_told_as_there(method: bytes, path: bytes, status: int) -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, method, path)
+            assert reply.status == status
+            assert json.loads(reply.body)["type"] == "error"
+
+    run_bounded(main())
+
+
+def test_a_broken_head_is_refused_in_the_dialect_of_its_path() -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"POST", b"/v1/messages?beta=true", b"x: a\0b")
+            assert reply.status == 400
+            assert json.loads(reply.body)["type"] == "error"
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("method", [b"GET", b"POST"])
+def test_who_looks_for_mcp_is_told_where_it_is(method: bytes) -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, method, b"/mcp")
+            assert reply.status == 404
+            assert "MCP is spoken at the runtime's own address" in json.loads(reply.body)["error"]["message"]
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        (b"", b""),
+        (b"beta=true", b"beta=true"),
+        (b"key=secret", b""),
+        (b"alt=sse&key=secret&x=%20", b"alt=sse&x=%20"),
+        (b"k%65y=secret&keys=1&monkey=2&", b"keys=1&monkey=2&"),
+    ],
+)
+def test_a_query_goes_on_without_its_key(query: bytes, sent: bytes) -> None:
+    assert query_for_engine(query) == sent
 
 
 def test_metrics_count_requests_and_times_by_class() -> None:

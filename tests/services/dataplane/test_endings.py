@@ -2,12 +2,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from luftpause.core.dialects.chat_said import AnswerText
 from luftpause.core.dialects.observe import BodyObserver
+from luftpause.core.dialects.said import Utterance, said_in
 from luftpause.core.model.ids import ReplicaId, TurnId
 from luftpause.core.model.replicas import Endpoint, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.engines import Header, Take
-from luftpause.services.dataplane.endings import ending_of, retry_after_s
+from luftpause.services.dataplane.endings import ending_of, marked, retry_after_s
 
 TURN = TurnId("t.1")
 PLACE = Placement(replica=ReplicaId("a"), endpoint=Endpoint(url="http://a"), why="")
@@ -58,3 +60,16 @@ def test_an_answer_with_a_finish_has_finished() -> None:
     observer = BodyObserver()
     observer.feed(b'{"choices": [{"finish_reason": "stop"}], "error": "late"}')
     assert ending_of(TURN, PLACE, Answer(200), observer) == TurnFinished(turn=TURN, finish="stop")
+
+
+def test_only_an_answer_that_was_listened_to_is_marked() -> None:
+    finished, failed = TurnFinished(turn=TURN), TurnFailed(turn=TURN, cause="")
+    said, heard = said_in([Utterance("user", "hi")]), AnswerText(stream=False)
+    heard.feed(b'{"choices":[{"message":{"content":"hello"}}]}')
+    assert marked(finished, None, heard) is finished
+    assert marked(finished, said, None) is finished
+    assert marked(failed, said, heard) is failed
+    report = marked(finished, said, heard)
+    assert isinstance(report, TurnFinished)
+    assert set(report.marks) <= set(said_in([Utterance("user", "hi"), Utterance("assistant", "hello")]).marks)
+    assert len(report.marks) == 1

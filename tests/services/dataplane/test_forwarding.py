@@ -12,7 +12,7 @@ from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ModelName, ReplicaId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
-from luftpause.services.dataplane import app
+from luftpause.services.dataplane import routes
 from luftpause.services.dataplane.forwarding import Asked, forward
 from services.dataplane.door import Door, open_door
 
@@ -53,8 +53,8 @@ class Lowered:
         return b"%d " % status + body.upper()
 
 
-def placement(engine: EngineKind = EngineKind.VLLM, *dialects: str) -> Placement:
-    return Placement(replica=ReplicaId("a"), endpoint=Endpoint(url="u"), why="", engine=engine, dialects=dialects)
+def placement(engine: EngineKind = EngineKind.VLLM) -> Placement:
+    return Placement(replica=ReplicaId("a"), endpoint=Endpoint(url="u"), why="", engine=engine)
 
 
 def asked(dialect: OpenAiChat = CHAT, *, stream: bool = False, body: bytes = BODY) -> Asked:
@@ -64,14 +64,14 @@ def asked(dialect: OpenAiChat = CHAT, *, stream: bool = False, body: bytes = BOD
 
 @pytest.mark.parametrize(("engine", "stream"), [(EngineKind.VLLM, False), (EngineKind.LLAMA_CPP, True)])
 def test_a_chat_goes_as_it_came(engine: EngineKind, stream: bool) -> None:
-    forwarded = forward(asked(stream=stream), placement(engine))
+    forwarded = forward(asked(stream=stream), placement(engine), speaks=True)
 
     assert (forwarded.request.path, forwarded.request.body) == (b"/v1/chat/completions", BODY)
     assert forwarded.back is None
 
 
 def test_llama_server_is_asked_for_a_stream_by_who_wants_none() -> None:
-    forwarded = forward(asked(), placement(EngineKind.LLAMA_CPP))
+    forwarded = forward(asked(), placement(EngineKind.LLAMA_CPP), speaks=True)
 
     assert msgspec.json.decode(forwarded.request.body) == {
         "model": "m",
@@ -85,13 +85,13 @@ def test_llama_server_is_asked_for_a_stream_by_who_wants_none() -> None:
 
 def test_what_only_the_engine_can_read_goes_as_it_came() -> None:
     odd = b'{"model":"m","x":"\\ud800"}'
-    forwarded = forward(asked(body=odd), placement(EngineKind.LLAMA_CPP))
+    forwarded = forward(asked(body=odd), placement(EngineKind.LLAMA_CPP), speaks=True)
 
     assert (forwarded.request.body, forwarded.back) == (odd, None)
 
 
 def test_an_engine_that_speaks_the_dialect_gets_the_very_bytes_at_the_very_address() -> None:
-    forwarded = forward(asked(Shouting()), placement(EngineKind.VLLM, "shouting"))
+    forwarded = forward(asked(Shouting()), placement(), speaks=True)
 
     assert (forwarded.request.path, forwarded.request.body) == (b"/v1/shouts?loud=1", BODY)
     assert forwarded.back is None
@@ -105,7 +105,7 @@ async def ask(door: Door, body: bytes) -> tuple[int, bytes | None, bytes]:
 
 @pytest.fixture
 def shouting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(app._TURNS, "/v1/chat/completions", Shouting())
+    monkeypatch.setitem(routes._DIALECTS, "/v1/chat/completions", Shouting())
 
 
 STREAM = (b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n', b'data: {"choices":[{"finish_reason":"stop"}]}\n\n')

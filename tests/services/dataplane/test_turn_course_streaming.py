@@ -9,6 +9,7 @@ import pytest
 
 from adapters.engine_http.scripted_engine import Received, ScriptedEngine, Visit, answer, chunked, run_bounded
 from adapters.raw_client import connected
+from luftpause.core.dialects.said import Utterance, marks_of_answer, said_in
 from luftpause.core.model.ids import ToolCallId, ToolName, TurnId
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnFinished, TurnReport
@@ -34,13 +35,14 @@ def token_events(count: int) -> list[bytes]:
     return [*events, b"data: [DONE]\n\n"]
 
 
-def finished(turn: TurnId) -> TurnFinished:
+def finished(turn: TurnId, prompt: str = "hi") -> TurnFinished:
     """Return how a turn ends that was answered with `token_events`."""
     return TurnFinished(
         turn=turn,
         finish="tool_calls",
         usage=Usage(prompt_tokens=9, completion_tokens=64, cached_tokens=4),
         tool_calls=(ToolCallId("call_9"),),
+        marks=marks_of_answer(said_in([Utterance("user", prompt)], "anonymous\0m"), "", has_calls=True),
         tools=(ToolName("f"),),
     )
 
@@ -81,7 +83,7 @@ def test_a_large_body_and_a_stream_of_64_chunks_pass_byte_identical() -> None:
             turn = door.scheduler.offers[0].turn
             assert door.scheduler.reports == [
                 FirstTokenSeen(turn=turn),
-                finished(turn),
+                finished(turn, prompt),
             ]
 
     run_bounded(main())

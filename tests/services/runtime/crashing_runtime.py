@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from luftpause.adapters.journal_file.journal import FileJournal
-from luftpause.core.model.ids import ANONYMOUS_CALLER, ANONYMOUS_PRINCIPAL, ModelName, RunId, ToolCallId
+from luftpause.core.model.ids import ANONYMOUS_CALLER, ANONYMOUS_PRINCIPAL, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.runs.events import Event
 from luftpause.core.runs.messages import AssistantMessage, ToolCall, ToolMessage
 from luftpause.core.runs.tools import ToolHints, ToolSpec
@@ -100,7 +100,7 @@ class ScriptedTurns:
         )
         return TurnReply(message=AssistantMessage(text="" if asked else " / ".join(heard), tool_calls=calls))
 
-    async def end_run(self, run: RunId) -> None:
+    async def end_run(self, principal: PrincipalId, run: RunId) -> None:
         return
 
 

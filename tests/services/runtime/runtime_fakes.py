@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, RunId, ToolCallId
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import Usage
 from luftpause.core.runs.events import Event
 from luftpause.core.runs.messages import AssistantMessage, ToolCall, ToolMessage
@@ -73,7 +73,7 @@ class FakeTurns:
         self.reached.set()
         return await self.say(request)
 
-    async def end_run(self, run: RunId) -> None:
+    async def end_run(self, principal: PrincipalId, run: RunId) -> None:
         self.ended.append(run)
 
 

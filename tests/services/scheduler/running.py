@@ -67,7 +67,7 @@ def offer(
     model: str = "m",
     principal: str = ANONYMOUS_PRINCIPAL,
     peer: str = "p",
-    kind: ReplicaKind = ReplicaKind.GENERATIVE,
+    kind: ReplicaKind | None = ReplicaKind.GENERATIVE,
     age_s: float = 0.0,
 ) -> TurnOffer:
     return TurnOffer(

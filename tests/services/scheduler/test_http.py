@@ -163,6 +163,7 @@ def test_health_needs_nothing() -> None:
 def test_unknown_paths_and_methods_are_json_errors() -> None:
     missing = asked("/nothing/<b>here")
     assert (missing.status, missing.json()["error"]["code"]) == (404, "not_found")
+    assert "this is the scheduler" in missing.json()["error"]["message"]
     wrong = asked("/status", method="POST")
     assert (wrong.status, wrong.json()["error"]["code"]) == (405, "method_not_allowed")
     assert "GET" in wrong.headers["allow"]

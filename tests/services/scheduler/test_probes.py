@@ -46,16 +46,11 @@ class FakeEngines:
 
     answers: dict[str, bytes | int | str] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
-    spoken_to: list[str] = field(default_factory=list)
-    speaks: str = "messages"
     exchanges: list[FakeExchange] = field(default_factory=list)
 
     async def send(self, endpoint: Endpoint, request: EngineRequest) -> FakeExchange:
-        url = endpoint.url + request.path.decode()
-        if request.method == b"POST":
-            self.spoken_to.append(url)
-            return FakeExchange(status=400 if self.speaks in url else 404, pieces=[])
         assert request.method == b"GET"
+        url = endpoint.url + request.path.decode()
         self.asked.append((url, endpoint.api_key_env))
         await asyncio.sleep(0)
         answer = self.answers.get(url, "refuse")
@@ -143,6 +138,14 @@ def test_a_router_has_the_summed_load_of_the_engines_behind_it_and_keeps_its_key
     )
     assert (seen.load, seen.engine) == (Load(running=7, waiting=1), EngineKind.ROUTER)
     assert {key for url, key in engines.asked if "metrics" in url} == {""}
+
+
+def test_a_router_s_load_is_unknown_while_the_report_of_an_engine_behind_it_is_late() -> None:
+    seen, _ = probe(
+        {"a.invalid/health": b"", "e1.invalid/metrics": SGLANG, "e2.invalid/metrics": "hang"},
+        load_from=("http://e1.invalid", "http://e2.invalid"),
+    )
+    assert (seen.healthy, seen.load, seen.engine) == (True, None, EngineKind.ROUTER)
 
 
 def test_engines_that_report_nothing_are_not_asked_for_a_report() -> None:
@@ -270,45 +273,3 @@ def test_a_probe_that_breaks_leaves_the_replica_ill_and_the_probing_alive() -> N
         await soon(prober.close())
 
     run(story)
-
-
-def test_what_an_engine_speaks_is_asked_once_in_each_of_its_lives() -> None:
-    async def main() -> None:
-        service = SchedulerService(QUICK)
-        service.start()
-        engines = FakeEngines({"http://a.invalid/health": b"ok"})
-        prober = Prober(service, engines)
-        prober.start()
-        service.add_replica(spec("a"))
-        await until(service, "a", healthy=True)
-        assert service.state.replicas[ReplicaId("a")].dialects == ("messages",)
-        asked = len(engines.asked)
-        await eventually(lambda: len(engines.asked) > asked + 2)
-        assert engines.spoken_to == ["http://a.invalid/v1/messages", "http://a.invalid/v1/responses"]
-        engines.answers = {}
-        await until(service, "a", healthy=False)
-        engines.speaks = "responses"
-        engines.answers = {"http://a.invalid/health": b"ok"}
-        await until(service, "a", healthy=True)
-        assert service.state.replicas[ReplicaId("a")].dialects == ("responses",)
-        await prober.close()
-        service.close()
-
-    run(main)
-
-
-def test_what_is_declared_is_not_asked() -> None:
-    async def main() -> None:
-        service = SchedulerService(QUICK)
-        service.start()
-        engines = FakeEngines({"http://a.invalid/health": b"ok"})
-        prober = Prober(service, engines)
-        prober.start()
-        service.add_replica(replace(spec("a"), dialects=("responses",)))
-        await until(service, "a", healthy=True)
-        assert service.state.replicas[ReplicaId("a")].dialects == ("responses",)
-        assert engines.spoken_to == []
-        await prober.close()
-        service.close()
-
-    run(main)

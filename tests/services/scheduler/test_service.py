@@ -55,7 +55,7 @@ def open_turn(turn: str, replica: str, principal: str = ANONYMOUS_PRINCIPAL) -> 
         run=R,
         replica=ReplicaId(replica),
         model=known.model,
-        kind=known.kind,
+        kind=ReplicaKind.GENERATIVE,
         service_class=known.service_class,
         caller=known.caller,
         principal=known.principal,
@@ -188,6 +188,35 @@ def test_single_pass_turns_have_a_run_id_but_no_run() -> None:
         assert ticket.run.startswith("run_")
         assert not desk.state.runs
         assert desk.end_run(ANONYMOUS_PRINCIPAL, ticket.run) is True
+
+    run(story)
+
+
+def test_an_offer_that_leaves_kind_or_model_open_is_placed_and_told_what_it_was_taken_for() -> None:
+    async def story() -> None:
+        desk = started(spec("a", "m"), spec("c", "labels", kind=ReplicaKind.SINGLE_PASS))
+        for turn, kind, model, found in (
+            ("t1", None, "labels", (ReplicaKind.SINGLE_PASS, "labels")),
+            ("t2", None, "m", (ReplicaKind.GENERATIVE, "m")),
+            ("t3", ReplicaKind.SINGLE_PASS, "", (ReplicaKind.SINGLE_PASS, "labels")),
+        ):
+            placement = desk.admit(offer(turn, model=model, kind=kind)).placement.result()
+            assert (placement.kind, placement.model) == found
+        with pytest.raises(TurnRefusedError, match="names no model, and replicas serve 2: 'labels', 'm'"):
+            desk.admit(offer("t4", model="", kind=None))
+
+    run(story)
+
+
+def test_a_held_turn_without_a_model_is_the_same_turn_when_it_is_offered_again() -> None:
+    async def story() -> None:
+        desk = started(spec("a", "m"))
+        crowd(desk)
+        ticket = desk.admit(offer("t", run="r", model=""))
+        desk.add_replica(spec("b", "n"))
+        assert desk.admit(offer("t", run="r", model="")) is ticket
+        desk.report(finished("crowd"))
+        assert (await soon(ticket.placement)).model == "m"
 
     run(story)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -443,3 +444,24 @@ def test_an_engine_without_metrics_has_no_such_page() -> None:
 
     assert run(ask(MetricsStyle.NONE)) == 404
     assert run(ask(MetricsStyle.LLAMA_CPP)) == 200
+
+
+def logprobs_in(answer: bytes) -> list[dict[str, Any]]:
+    """Return the logprobs of all tokens of an answer, streamed or not."""
+    parts = re.findall(rb"\{.*\}", answer)
+    told = [choice["logprobs"] for part in parts for choice in json.loads(part)["choices"] if choice["logprobs"]]
+    return [token for each in told for token in each["content"]]
+
+
+def test_logprobs_are_told_for_each_token_where_they_are_asked_for() -> None:
+    task = "Choose.\nA. urgent\nB. lookup\nIt is a lookup. [tokens:3]"
+    plain = chat(body(task))
+    assert logprobs_in(plain[2]) == []
+    for stream in (False, True):
+        status, _, answer = chat(body(task, logprobs=True, top_logprobs=2, stream=stream))
+        told = logprobs_in(answer)
+        assert (status, len(told)) == (200, 3)
+        assert told[0]["token"] == told[0]["top_logprobs"][0]["token"] == "B"
+        assert [len(each["top_logprobs"]) for each in told] == [2, 2, 2]
+        assert logprobs_in(chat(body(task + "[no-logprobs]", logprobs=True, stream=stream))[2]) == []
+    assert chat(body(task, logprobs=True, top_logprobs=21))[0] == 400

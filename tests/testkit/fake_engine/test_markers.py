@@ -18,6 +18,7 @@ from luftpause.testkit.fake_engine.markers import Orders, read_orders, without_m
         ("[fail:200] [fail:9]", Orders()),
         ("[die] [stall]", Orders(die=True, stall=True)),
         ("[no-usage]", Orders(no_usage=True)),
+        ("[no-logprobs]", Orders(no_logprobs=True)),
         ("[tools:x] [tools:] [jump:1]", Orders()),
         ("[tools:1] then [tools:2]", Orders(tool_rounds=2)),
         ("[tokens:99999999]", Orders(tokens=100_000)),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.event_log.logs import resealed
 from core.scheduling.builders import arrived, probed, spec
 from luftpause.adapters.event_log.lines import entry, segment
 from luftpause.core.model.ids import Instant, ToolCallId, TurnId
@@ -39,7 +40,7 @@ def recorded(scenario: Scenario, minutes: float) -> list[bytes]:
     lines: list[bytes] = []
     with written_down(lines):
         world_of(scenario, "turn-admission").run_until(minutes * 60)
-    return lines
+    return resealed(lines)
 
 
 def log_of(*told: tuple[float, Event], utc: str = "2026-01-01T00:00:00Z", state: State | None = None) -> list[bytes]:
@@ -50,7 +51,7 @@ def log_of(*told: tuple[float, Event], utc: str = "2026-01-01T00:00:00Z", state:
         decision = decide(state, event, Instant(now))
         lines.append(entry(event, Instant(now), decision.actions, ""))
         state = decision.state
-    return lines
+    return resealed(lines)
 
 
 def declared(*models: str, at: float = 0.0, name: str = "a") -> list[tuple[float, Event]]:

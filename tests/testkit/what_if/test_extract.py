@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.event_log.logs import resealed
 from core.scheduling.builders import arrived, failed, known_run, open_turn, probed, spec
 from luftpause.adapters.event_log.lines import gap
 from luftpause.adapters.event_log.reading import UnreadableError
 from luftpause.core.model.ids import Instant, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
-from luftpause.core.model.turns import ServiceClass
+from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
     Event,
@@ -67,6 +68,7 @@ def test_what_failed_or_was_given_up_is_left_out_and_counted() -> None:
     broken: list[tuple[float, Event]] = [(1.0, arrived("1", "r")), (2.0, failed("1")), (3.0, arrived("2", "r"))]
     broken += [(4.0, TurnAbandoned(turn=TurnId("2"))), (4.5, arrived("3", "s")), (4.6, failed("3"))]
     broken += [(4.7, arrived("4", "r", model="none")), (4.8, arrived("5", "r", kind=ReplicaKind.SINGLE_PASS))]
+    broken += [(4.9, arrived("7", "r", shape=TurnShape.ALONE))]
     trace = extract(log_of(*declared(), *broken, *turn("6", "r", 5.0, 1.0)))
     assert [each.arrived_at for each in only(trace).turns] == [5.0]
     assert trace.left_out == {
@@ -74,6 +76,7 @@ def test_what_failed_or_was_given_up_is_left_out_and_counted() -> None:
         "abandoned turns": 1,
         "refused turns": 1,
         "single-pass turns": 1,
+        "turns in no run": 1,
         "runs that were never answered": 2,
         "runs split at turns side by side or by model": 1,
     }
@@ -137,7 +140,7 @@ def test_a_turn_whose_end_fell_into_a_gap_is_over_when_its_run_asks_again() -> N
         gap(5),
         *log_of(*turn("3", "r", 4.0, 1.0), state=state_after(*declared()), utc="2026-01-01T00:00:04Z"),
     ]
-    trace = extract(lines)
+    trace = extract(resealed(lines))
     assert [each.arrived_at for each in only(trace).turns] == [0.0, 4.0]
     assert trace.left_out == {"events that the log lost": 5, "turns whose end nobody saw": 1}
 
@@ -184,4 +187,4 @@ def test_only_replicas_that_were_healthy_and_generate_are_there() -> None:
 )
 def test_what_is_no_log_is_told_with_its_line(lines: list[bytes], said: str) -> None:
     with pytest.raises(UnreadableError, match=said):
-        extract(lines)
+        extract(lines if lines[:1] == [b"hello\n"] else resealed(lines))

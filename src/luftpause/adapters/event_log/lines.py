@@ -2,12 +2,16 @@
 
 One JSON object a line. A `segment` holds the whole state; each `event` after it says what happened, when on the
 scheduler's own clock, and what was ordered, at times with a digest of the state that it led to; a `gap` says how many
-events were dropped, and a segment follows it. No line holds a prompt or an answer: events have none but in what an
-engine said when a turn failed, and that is left out.
+events were dropped, and a segment follows it; an `end` says that the writer closed the file and was not cut short. Each
+line ends with a sum over itself and all lines since the last segment began, so that whatever was changed, lost or moved
+since is noticed, although no decision may depend on it. No line holds a prompt or an answer: events have none but in
+what an engine said when a turn failed, and that is left out.
 """
 
 import hashlib
 import math
+import re
+import zlib
 from dataclasses import replace
 from types import GenericAlias
 from typing import Final, TypeAlias, get_args, get_origin
@@ -17,10 +21,11 @@ from immutables import Map
 
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, HoldTurn
-from luftpause.core.scheduling.events import Event, TurnFailed
+from luftpause.core.scheduling.ages import age_in
+from luftpause.core.scheduling.events import Event, PeerResynced, TurnArrived, TurnFailed
 from luftpause.core.scheduling.state import State
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 DIGEST_CHARS: Final = 16
 FOREVER_S: Final = 1e9
 
@@ -56,7 +61,12 @@ class Gap(msgspec.Struct, frozen=True, tag_field="line", tag="gap"):
     dropped: int
 
 
+class End(msgspec.Struct, frozen=True, tag_field="line", tag="end"):
+    """The writer closed the file here."""
+
+
 Line: TypeAlias = Segment | Entry | Gap
+"""What a log tells; an end tells something of the file."""
 
 
 def segment(state: State, now: Instant, *, version: str, policy: str, utc: str) -> bytes:
@@ -67,9 +77,7 @@ def segment(state: State, now: Instant, *, version: str, policy: str, utc: str) 
 
 def entry(event: Event, now: Instant, actions: tuple[Action, ...], digest: str) -> bytes:
     """Return the line of an event, newline included."""
-    if isinstance(event, TurnFailed):
-        event = replace(event, cause="", retry_after_s=_writable(event.retry_after_s))
-    raw = msgspec.Raw(_ENCODER.encode(event))
+    raw = msgspec.Raw(_ENCODER.encode(_writable(event)))
     return _line(Entry(now, type(event).__name__, raw, msgspec.Raw(orders_text(actions)), digest))
 
 
@@ -78,14 +86,39 @@ def gap(dropped: int) -> bytes:
     return _line(Gap(dropped))
 
 
-def line_in(text: bytes) -> Line:
+def end() -> bytes:
+    """Return the line of an end, newline included."""
+    return _line(End())
+
+
+def sealed(line: bytes, before: int) -> tuple[bytes, int]:
+    """Return a line with its sum, and that sum. `before` is the sum of the line before it, 0 for a segment."""
+    body = line[: -len(_CLOSING)]
+    total = zlib.crc32(body, before)
+    return b'%b,"sum":"%08x"%b' % (body, total, _CLOSING), total
+
+
+def sum_in(text: bytes, before: int) -> int:
+    """Return the sum of a line, see `sealed`.
+
+    Raises:
+        LineError: it has none, or another than its text and the lines before it give.
+    """
+    told = _SUM.search(text)
+    total = None if told is None else zlib.crc32(text[: told.start()], before)
+    if told is None or total is None or told[1] != b"%08x" % total:
+        raise LineError("it was changed, or what stood before it was changed or is missing")
+    return total
+
+
+def line_in(text: bytes) -> Line | End:
     """Return what a line says.
 
     Raises:
         LineError: nothing, in this format.
     """
     try:
-        line = _LINES.decode(text)
+        line: Line | End = _LINES.decode(text)
     except msgspec.DecodeError as error:
         raise LineError(str(error)) from error
     if isinstance(line, Segment) and line.format != FORMAT:
@@ -149,15 +182,27 @@ def _decode_map(kind: type, value: object) -> object:
     raise NotImplementedError(f"a state holds no {kind}")
 
 
-def _writable(seconds: float | None) -> float | None:
-    """Return a wish to be left alone that JSON can hold and that means the same."""
-    return None if seconds is None or math.isnan(seconds) else max(-FOREVER_S, min(FOREVER_S, seconds))
+def _writable(event: Event) -> Event:
+    """Return an event that JSON can hold and that means the same, without what an engine said."""
+    match event:
+        case TurnFailed(retry_after_s=seconds):
+            if seconds is not None:
+                seconds = None if math.isnan(seconds) else max(-FOREVER_S, min(FOREVER_S, seconds))
+            return replace(event, cause="", retry_after_s=seconds)
+        case TurnArrived(age_s=age_s) if not math.isfinite(age_s):
+            return replace(event, age_s=age_in(age_s))
+        case PeerResynced(runs=runs) if not all(math.isfinite(run.age_s) for run in runs):
+            return replace(event, runs=tuple(replace(run, age_s=age_in(run.age_s)) for run in runs))
+        case _:
+            return event
 
 
-def _line(line: Line) -> bytes:
+def _line(line: Line | End) -> bytes:
     return _ENCODER.encode(line) + b"\n"
 
 
+_CLOSING: Final = b"}\n"
+_SUM: Final = re.compile(rb',"sum":"([0-9a-f]{8})"\}\s*\Z')
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_map)
-_LINES: Final = msgspec.json.Decoder(Line)
+_LINES: Final = msgspec.json.Decoder(Line | End)
 _EVENTS: Final = {kind.__name__: msgspec.json.Decoder(kind) for kind in get_args(Event)}

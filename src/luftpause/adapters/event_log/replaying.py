@@ -37,6 +37,7 @@ class Replayed:
     Attributes:
         dropped: events that the log lost.
         torn: lines that were cut short by the end of a process.
+        open: segments that nothing says the end of: their process was killed, or the log was cut.
         digests: states that were compared.
         holds: orders to hold, by the name of their reason.
         held_s: how long each placed turn was held, seconds.
@@ -46,6 +47,7 @@ class Replayed:
     events: int = 0
     dropped: int = 0
     torn: int = 0
+    open: int = 0
     digests: int = 0
     placed: int = 0
     refused: int = 0
@@ -90,7 +92,7 @@ def replay(lines: Iterable[bytes], prove: Callable[[State], None] | None = None)
             state = _take(line, state, number, seen, prove)
     except UnreadableError as error:
         raise DifferenceError(str(error)) from error
-    seen.torn = reading.torn
+    seen.torn, seen.open = reading.torn, reading.open
     return seen
 
 

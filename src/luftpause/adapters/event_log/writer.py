@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from luftpause.adapters.event_log.lines import digest_of, entry, gap, segment
+from luftpause.adapters.event_log.lines import digest_of, end, entry, gap, sealed, segment
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.events import Event
 from luftpause.core.scheduling.state import Decision, State
@@ -71,6 +71,7 @@ class EventLog:
         self._given_up = 0
         self._credit = 0
         self._size = 0
+        self._sum = 0
         self._file: BinaryIO | None = None
         self._thread = threading.Thread(target=self._run, name="event-log", daemon=True)
 
@@ -90,7 +91,7 @@ class EventLog:
             if self._size > self._bytes_max // 2:
                 self._turn_over()
             elif self._size:
-                self._append(b"\n")  # the last line of who was killed may be torn
+                self._size += self._opened.write(b"\n")  # the last line of who was killed may be torn
             self._begin(state, now)
             self._opened.flush()
         except OSError:
@@ -129,6 +130,7 @@ class EventLog:
                 while self._waiting:
                     self._write(self._waiting.popleft())
                 self._opened.flush()
+            self._append(end())
             self._opened.close()
         except OSError as error:
             self._give_up()
@@ -153,6 +155,7 @@ class EventLog:
             self._append(gap(told.dropped))
             _log.warning("events_dropped", extra={"file": str(self._path), "count": told.dropped})
         if self._size > self._bytes_max // 2:
+            self._append(end())
             self._turn_over()
             self._begin(told.before, told.now)
         elif told.dropped:
@@ -178,9 +181,11 @@ class EventLog:
         self._file = self._path.open("ab")
         self._size = os.fstat(self._file.fileno()).st_size
 
-    def _append(self, text: bytes) -> None:
+    def _append(self, line: bytes) -> None:
+        text, self._sum = sealed(line, self._sum)
         self._size += self._opened.write(text)
 
     def _begin(self, state: State, now: Instant) -> None:
         utc = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._sum = 0
         self._append(segment(state, now, version=self._version, policy=self._policy, utc=utc))

@@ -11,9 +11,9 @@ from typing import Final, assert_never
 
 from luftpause.core.model.ids import Instant, Mark, PeerId, ReplicaId, RunId, ToolName, TurnId
 from luftpause.core.model.marks import call_marks, named_marks
-from luftpause.core.model.replicas import Placement, ReplicaSpec
+from luftpause.core.model.replicas import Placement, ReplicaKind, ReplicaSpec
 from luftpause.core.model.tool_names import TOOLS_MAX
-from luftpause.core.model.turns import TurnOffer
+from luftpause.core.model.turns import TurnOffer, TurnShape
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
     KnownRun,
@@ -44,6 +44,12 @@ class _Turn:
     offered: Instant
     run: RunId | None = None
     placement: Placement | None = None
+
+    @property
+    def in_run(self) -> bool:
+        """Whether it changes its run, once it has its place."""
+        is_generative = self.placement is not None and self.placement.kind is ReplicaKind.GENERATIVE
+        return is_generative and self.offer.shape is TurnShape.IN_RUN
 
 
 @dataclass(slots=True)
@@ -86,6 +92,8 @@ class Ledger:
         if known is None or known.run is None or known.placement is not None:
             return
         known.placement = placement
+        if not known.in_run:
+            return
         run = self._runs.get(known.run)
         if run is None:
             self._runs[known.run] = _Run(known.offer, placement.replica, RunPhase.GENERATING, 1, now)
@@ -155,11 +163,12 @@ class Ledger:
                 turn=turn,
                 run=known.run,
                 replica=known.placement.replica,
-                model=known.offer.model,
-                kind=known.offer.kind,
+                model=known.placement.model or known.offer.model,
+                kind=known.placement.kind,
                 service_class=known.offer.service_class,
                 caller=known.offer.caller,
                 principal=known.offer.principal,
+                shape=known.offer.shape,
             )
             for turn, known in self._turns.items()
             if known.run is not None and known.placement is not None
@@ -193,7 +202,7 @@ class Ledger:
         if known is None or known.run is None or known.placement is None:
             return
         del self._turns[turn]
-        run = self._runs.get(known.run)
+        run = self._runs.get(known.run) if known.in_run else None
         if run is None:
             return
         run.in_flight = max(0, run.in_flight - 1)

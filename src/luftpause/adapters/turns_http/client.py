@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,7 @@ from luftpause.adapters.turns_http.reply import BrokenReplyError, EmptyReplyErro
 from luftpause.adapters.turns_http.request import authorization, build
 from luftpause.adapters.turns_http.retry import Patience, retry_after_s
 from luftpause.adapters.turns_http.sse import EventReader, EventTooLongError
-from luftpause.core.model.ids import RunId
+from luftpause.core.model.ids import PrincipalId, RunId
 from luftpause.core.model.replicas import Endpoint
 from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, EngineUnreachableError, Exchange
 from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
@@ -45,20 +46,25 @@ class _RateLimitedError(Exception):
 
 
 class HttpTurns:
-    """Takes turns at `endpoint`, the dataplane's base URL, presenting `token` unless it is empty."""
+    """Takes turns at `endpoint`, the dataplane's base URL, presenting the token of the run's principal, if any."""
 
     def __init__(
-        self, engines: Engines, endpoint: Endpoint, token: str = "", *, patience: Patience | None = None
+        self,
+        engines: Engines,
+        endpoint: Endpoint,
+        tokens: Mapping[PrincipalId, str] | None = None,
+        *,
+        patience: Patience | None = None,
     ) -> None:
         self._engines = engines
         self._endpoint = endpoint
-        self._token = token
+        self._tokens = tokens or {}
         self._patience = patience or Patience()
 
     async def take(self, request: TurnRequest) -> TurnReply:
         """Take a turn; see the port."""
         course = _Course(run=request.run, alive_at=asyncio.get_running_loop().time())
-        wire = build(request, self._token)
+        wire = build(request, self._token_of(request.principal))
         while True:
             try:
                 return await self._try(wire, course)
@@ -77,10 +83,13 @@ class HttpTurns:
             except _NobodyThereError as error:
                 await self._pause_while_away(course, str(error))
 
-    async def end_run(self, run: RunId) -> None:
+    async def end_run(self, principal: PrincipalId, run: RunId) -> None:
         """Let the scheduler forget the run; see the port."""
         wire = EngineRequest(
-            method=b"DELETE", path=b"/v1/runs/" + run.encode(), headers=authorization(self._token), body=b""
+            method=b"DELETE",
+            path=b"/v1/runs/" + run.encode(),
+            headers=authorization(self._token_of(principal)),
+            body=b"",
         )
         try:
             async with asyncio.timeout(_END_RUN_TIMEOUT_S):
@@ -95,6 +104,9 @@ class HttpTurns:
         # 404: the scheduler never heard of it or forgot it already, which is what was wanted.
         if exchange.status >= 400 and exchange.status != 404:
             logger.warning("run_end_not_reported", extra={"run": run, "error": f"status {exchange.status}"})
+
+    def _token_of(self, principal: PrincipalId) -> str:
+        return self._tokens.get(principal, "")
 
     async def _pause_after_failure(self, course: "_Course", cause: str, tries: int | None = None) -> None:
         """Wait before another try, and count.

@@ -4,28 +4,41 @@ A dialect other than Chat Completions also knows how to say the same in Chat Com
 it. All of it is sans-IO: bytes in, bytes out.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.observe import Observer
+from luftpause.core.dialects.said import Utterance
 from luftpause.core.model.ids import ModelName, ToolCallId
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape
+
+
+class UnfitAnswerError(Exception):
+    """An engine's answer does not hold what its client asked for. The message says what is missing, for people."""
 
 
 class Peek(Struct, frozen=True, kw_only=True):
     """What a request says about where it should go.
 
     Attributes:
+        model: empty where a request may leave it open and does: the only one that replicas of the kind serve.
         stream: whether the client wants the answer piece by piece.
         tool_calls: ids that the conversation echoes, in order of appearance, without repeats; empty unless asked for.
         cache_key: the request's `prompt_cache_key`; empty unless asked for, or where there is none.
+        kind: which replicas may serve it; None: single-pass, if any such replica serves the model, else generative.
+        shape: whether it is a turn of a run.
     """
 
     model: ModelName
     stream: bool
     tool_calls: tuple[ToolCallId, ...] = ()
     cache_key: str = ""
+    kind: ReplicaKind | None = ReplicaKind.GENERATIVE
+    shape: TurnShape = TurnShape.IN_RUN
 
 
 class Dialect(Protocol):
@@ -52,6 +65,10 @@ class Dialect(Protocol):
         Raises:
             BadRequestError: it cannot be routed: not a JSON object, a repeated key, no model, a wrong type.
         """
+        ...
+
+    def conversation(self, body: bytes) -> Sequence[Utterance]:
+        """Return what is said in a request, to know it again by; nothing where clients always say more."""
         ...
 
     def error(self, failure: Failure) -> bytes:
@@ -87,7 +104,11 @@ class WayBack(Protocol):
         ...
 
     def end(self) -> bytes:
-        """Return what is to follow the last piece. The whole answer, where the client wants no stream."""
+        """Return what is to follow the last piece. The whole answer, where the client wants no stream.
+
+        Raises:
+            UnfitAnswerError: the client wants no stream, and the engine's answer cannot become one for it.
+        """
         ...
 
     def error(self, status: int, body: bytes) -> bytes:

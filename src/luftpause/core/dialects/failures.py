@@ -19,8 +19,10 @@ class FailureCode(Enum):
     BAD_REQUEST = "bad_request"
     UNAUTHORIZED = "unauthorized"
     FORBIDDEN_ORIGIN = "forbidden_origin"
+    FORBIDDEN_CLASS = "forbidden_class"
     NOT_FOUND = "not_found"
     UNKNOWN_MODEL = "unknown_model"
+    MODEL_NEEDED = "model_needed"
     UNKNOWN_RUN = "unknown_run"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     BODY_TIMEOUT = "body_timeout"
@@ -40,8 +42,10 @@ class FailureCode(Enum):
 _STATUS = {
     FailureCode.BAD_HTTP: 400,
     FailureCode.BAD_REQUEST: 400,
+    FailureCode.MODEL_NEEDED: 400,
     FailureCode.UNAUTHORIZED: 401,
     FailureCode.FORBIDDEN_ORIGIN: 403,
+    FailureCode.FORBIDDEN_CLASS: 403,
     FailureCode.NOT_FOUND: 404,
     FailureCode.UNKNOWN_MODEL: 404,
     FailureCode.UNKNOWN_RUN: 404,
@@ -88,6 +92,8 @@ def openai_error(failure: Failure) -> bytes:
 def _openai_type(failure: Failure) -> str:
     if failure.code is FailureCode.UNAUTHORIZED:
         return "authentication_error"
+    if failure.status == 403:
+        return "permission_error"
     if failure.code is FailureCode.ENGINE_FAILED:
         return "engine_error"
     return "invalid_request_error" if failure.status < 500 else "server_error"

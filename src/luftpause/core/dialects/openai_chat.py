@@ -3,11 +3,13 @@
 The body itself passes through byte for byte: nothing is parsed beyond the peek.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Raw, Struct
 
+from luftpause.core.dialects.chat_said import conversation_in
 from luftpause.core.dialects.dialect import Peek
 from luftpause.core.dialects.failures import Failure, openai_error
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
@@ -21,6 +23,7 @@ from luftpause.core.dialects.request import (
     read_members,
     stream_in,
 )
+from luftpause.core.dialects.said import Utterance
 from luftpause.core.model.ids import ToolCallId
 
 
@@ -40,6 +43,10 @@ class OpenAiChat:
         return Peek(
             model=model, stream=stream, tool_calls=_echoed(members.get("messages")), cache_key=cache_key_in(members)
         )
+
+    def conversation(self, body: bytes) -> Sequence[Utterance]:
+        """See `Dialect.conversation`."""
+        return conversation_in(body)
 
     def error(self, failure: Failure) -> bytes:
         """See `Dialect.error`."""

@@ -18,6 +18,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from luftpause.core.model.ids import Mark
+
 DIGEST_BYTES: Final = 16
 ANSWERS_MAX: Final = 4
 """So many of the last answers in a request are looked at."""
@@ -43,42 +45,45 @@ class Said(Struct, frozen=True):
     """
 
     so_far: bytes
-    marks: tuple[str, ...]
+    marks: tuple[Mark, ...]
+    scope: str = ""
 
 
-def said_in(conversation: Iterable[Utterance]) -> Said:
-    """Return the marks of a request's conversation."""
-    digest = blake2b(digest_size=DIGEST_BYTES)
+def said_in(conversation: Iterable[Utterance], scope: str = "") -> Said:
+    """Return the marks of a request's conversation. What differs in scope, as by caller or model, is never the same."""
+    digest = blake2b(scope.encode("utf-8", "replace"), digest_size=DIGEST_BYTES)
     answers: list[tuple[bytes, str]] = []
     for utterance in conversation:
         text = utterance.text.strip()
         if utterance.role == "assistant":
             answers.append((digest.digest(), text))
         digest.update(_entry(utterance.role, text))
-    marks: dict[str, None] = {}
+    marks: dict[Mark, None] = {}
     for before, text in reversed(answers[-ANSWERS_MAX:]):
-        marks.update(dict.fromkeys((*_text_marks(before, text), _mark("c", before))))
-    return Said(digest.digest(), tuple(marks))
+        marks.update(dict.fromkeys((*_text_marks(before, text, scope), _mark("c", before))))
+    return Said(digest.digest(), tuple(marks), scope)
 
 
-def marks_of_answer(so_far: bytes, text: str | None, *, has_calls: bool) -> tuple[str, ...]:
+def marks_of_answer(said: Said, text: str | None, *, has_calls: bool) -> tuple[Mark, ...]:
     """Return what an answer is to be recognised by.
 
     Args:
-        so_far: of the request that it answers.
+        said: in the request that it answers.
         text: the answer's text; None where it was too long to be kept.
         has_calls: whether it ended in tool calls.
     """
     if has_calls:
-        return (_mark("c", so_far),)
-    return () if text is None else _text_marks(so_far, text.strip())
+        return (_mark("c", said.so_far),)
+    return () if text is None else _text_marks(said.so_far, text.strip(), said.scope)
 
 
-def _text_marks(before: bytes, text: str) -> tuple[str, ...]:
+def _text_marks(before: bytes, text: str, scope: str) -> tuple[Mark, ...]:
     if not text or len(text) > TEXT_CHARS_MAX:
         return ()
     whole = _mark("a", before, _entry("assistant", text))
-    return (whole, _mark("t", text.encode("utf-8", "replace"))) if len(text) >= TEXT_CHARS_MIN else (whole,)
+    if len(text) < TEXT_CHARS_MIN:
+        return (whole,)
+    return whole, _mark("t", _entry(scope, text))
 
 
 def _entry(role: str, text: str) -> bytes:
@@ -87,5 +92,5 @@ def _entry(role: str, text: str) -> bytes:
     return b"%b\0%d\0%b" % (role.encode("utf-8", "replace"), len(said), said)
 
 
-def _mark(kind: str, *parts: bytes) -> str:
-    return f"{kind}:{blake2b(b''.join(parts), digest_size=DIGEST_BYTES).hexdigest()}"
+def _mark(kind: str, *parts: bytes) -> Mark:
+    return Mark(f"{kind}:{blake2b(b''.join(parts), digest_size=DIGEST_BYTES).hexdigest()}")

@@ -32,4 +32,5 @@ TurnId = NewType("TurnId", str)
 
 ANONYMOUS_CALLER: Final = CallerId("anonymous")
 ANONYMOUS_PRINCIPAL: Final = PrincipalId("anonymous")
+OPERATOR_PRINCIPAL: Final = PrincipalId("operator")
 CALLER_BYTES_MAX: Final = 128

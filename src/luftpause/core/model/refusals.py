@@ -8,6 +8,8 @@ class RefusalReason(Enum):
     """Each value is the `code` that a client sees."""
 
     UNKNOWN_MODEL = "unknown_model"
+    MODEL_NEEDED = "model_needed"
+    """The request names no model, and there is more than one to choose from (400)."""
     UNKNOWN_RUN = "unknown_run"
     """The request names a run of another principal: to this one there is no such run (404)."""
     RUN_ENDED = "run_ended"

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from luftpause.core.model.ids import ModelName, ReplicaId
+
+_NO_MODEL: Final = ModelName("")
 
 
 class ReplicaKind(Enum):
@@ -69,11 +72,15 @@ class Placement:
 
     Attributes:
         engine: which engine answers there; AUTO while nobody knows.
-        dialects: the wire formats, by name, that it speaks beside Chat Completions.
+        dialects: the wire formats, by name, that it is declared to speak beside Chat Completions; None: it is asked.
+        kind: as what the replica takes the turn.
+        model: which model the turn was taken for, also where its offer named none; empty from an older scheduler.
     """
 
     replica: ReplicaId
     endpoint: Endpoint
     why: str
     engine: EngineKind = EngineKind.AUTO
-    dialects: tuple[str, ...] = ()
+    dialects: tuple[str, ...] | None = None
+    kind: ReplicaKind = ReplicaKind.GENERATIVE
+    model: ModelName = _NO_MODEL

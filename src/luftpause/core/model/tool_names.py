@@ -4,7 +4,6 @@ Our runtime offers a tool by its bare name where that is its alone, else as `ser
 `mcp__server__tool`. A tool of a server has one identity, whoever calls it in either of these ways.
 """
 
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from luftpause.core.model.ids import ToolName
@@ -22,7 +21,6 @@ _MCP: Final = "mcp__"
 _BETWEEN: Final = "__"
 
 
-@lru_cache(maxsize=1024)  # a pure function of the few names that all runs use
 def canonical(name: ToolName) -> ToolName:
     """Return the one name of a tool by which it is remembered, bounded; `tool_of` says the same of both."""
     kept = ToolName(name[:TOOL_CHARS_MAX])

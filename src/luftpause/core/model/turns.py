@@ -16,6 +16,19 @@ class ServiceClass(Enum):
     __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
 
 
+class TurnShape(Enum):
+    """How a turn stands to its run, and whether it may have to wait for room."""
+
+    IN_RUN = "in-run"
+    """A turn of a run: it goes where the run's prefix is, and leaves the run paused or idle."""
+    ALONE = "alone"
+    """A request by itself: admitted like any other, and no run is changed by it."""
+    ERRAND = "errand"
+    """A question that an engine answers beside its batch: alone, and full replicas take it too."""
+
+    __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Tokens of one turn as the engine reported them; `cached_tokens` is None where it does not say."""
@@ -55,18 +68,22 @@ class TurnOffer:
     Attributes:
         turn: minted by the dataplane, unique; offering it again returns the same placement.
         peer: the dataplane instance that offers it.
+        model: empty: the only one that replicas of its kind serve.
+        kind: None: single-pass, if any such replica serves the model, else generative.
         prompt_bytes: length of the request body, bytes.
         age_s: how long the turn has waited already when it is offered again after a reconnect, seconds;
             it keeps its place in the queue.
+        shape: single-pass turns are in no run, whatever it says.
     """
 
     turn: TurnId
     peer: PeerId
     model: ModelName
-    kind: ReplicaKind
+    kind: ReplicaKind | None
     service_class: ServiceClass
     caller: CallerId
     principal: PrincipalId
     keys: IdentityKeys
     prompt_bytes: int = 0
     age_s: float = 0.0
+    shape: TurnShape = TurnShape.IN_RUN

@@ -33,7 +33,7 @@ def takes_turns(replica: Replica) -> bool:
 def queue_cap(replica: Replica) -> int | None:
     """Return how many turns its engine's load lets it have in flight; None when that reports no queue or nothing."""
     load = replica.load
-    return None if load is None or load.waiting == 0 else max(1, load.running)
+    return None if load is None or load.waiting <= 0 else max(1, load.running)
 
 
 def capacity(replica: Replica) -> int | None:

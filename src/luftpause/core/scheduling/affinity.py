@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from immutables import Map
 
 from luftpause.core.model.ids import ReplicaId
-from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import has_room, takes_turns
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
@@ -55,9 +54,9 @@ def returns_to(run: Run, replica: Replica) -> bool:
 
 
 def pool_of(replicas: Replicas, run: Run | None, arrival: TurnArrived) -> Pool:
-    """Return where a turn of the run may go. `run` is None for a single-pass turn: it belongs to no run's state."""
+    """Return where a turn of the run may go. `run` is None for one that is in no run."""
     service = arrival.kind, arrival.model
-    if run is None or arrival.kind is not ReplicaKind.GENERATIVE:
+    if run is None:
         return service
     home = pinned_to(replicas, run)
     return home.replica if home is not None and home.serves(service) else service
@@ -90,6 +89,15 @@ def choose(among: Iterable[Replica], service_class: ServiceClass, home: ReplicaI
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
     return best
+
+
+def nearest(among: Iterable[Replica]) -> Replica | None:
+    """Return the replica for a question that needs no room, None when none is healthy.
+
+    One whose engine asked to be left alone comes last; then fewest turns in flight, then declared first.
+    """
+    healthy = [replica for replica in among if takes_turns(replica)]
+    return min(healthy, key=lambda each: (each.closed_until is not None, each.in_flight, each.order), default=None)
 
 
 def why_placed(replicas: Replicas, run: Run | None, chosen: Replica) -> PlacedBecause:

@@ -12,18 +12,19 @@ from typing import TypeVar
 from immutables import Map
 
 from luftpause.core.model.ids import Instant, PeerId, ReplicaId, TurnId
-from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.affinity import candidates, keeps_room, pinned_to, pool_of
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
-from luftpause.core.scheduling.standings import RESTING_SPARE
+from luftpause.core.scheduling.ranking import Bits
+from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.state import (
     Bucket,
     Decision,
     HeldTurn,
     Lane,
     Place,
+    Queue,
     Replica,
     Run,
     State,
@@ -44,9 +45,11 @@ class Draft:
         "held",
         "lanes",
         "limits",
+        "lineup",
         "next_seq",
         "open_by_peer",
         "peer_deadlines",
+        "queue_bits",
         "replica_deadlines",
         "replicas",
         "run_counts",
@@ -68,7 +71,9 @@ class Draft:
         self.serving = state.serving
         self.lanes = state.lanes
         self.open_by_peer = state.open_by_peer
+        self.queue_bits = state.queue_bits
         self.standings = state.standings
+        self.lineup = state.lineup
         self.run_counts = state.run_counts
         self.peer_deadlines = state.peer_deadlines
         self.run_deadlines = state.run_deadlines
@@ -80,10 +85,8 @@ class Draft:
 
     def freeze(self) -> Decision:
         """Return the new state, the old one if nothing changed, and the orders in the sequence they were given in."""
-        resting = len(self.standings.resting)
-        if resting and (not self.held or resting > RESTING_SPARE + 4 * len(self.held)):
-            waiting = [(held.arrival.principal, held.arrival.caller) for held in self.held.values()]
-            self.standings = self.standings.settled(waiting)
+        if self.standings.resting:
+            self.standings = self.standings.settled()
         return Decision(state=self._state(), actions=tuple(self._actions))
 
     def order(self, action: Action) -> None:
@@ -95,6 +98,11 @@ class Draft:
         seq = self.next_seq
         self.next_seq = seq + 1
         return seq
+
+    @property
+    def is_stirred(self) -> bool:
+        """Whether any replica may have gained room for held turns."""
+        return bool(self._stirred)
 
     def take_stirred(self) -> tuple[ReplicaId, ...]:
         """Return the replicas that may have gained room for held turns, and forget them. No other has gained any."""
@@ -180,26 +188,28 @@ class Draft:
 
     def enqueue(self, held: HeldTurn) -> None:
         """Let a turn wait."""
-        turn = held.arrival.turn
-        self.held = self.held.set(turn, held)
-        self._set_lane(held, _inserted(self._lane(held), held.place))
-        self.standings = self.standings.queued(held.arrival.principal, held.arrival.caller, held.seq)
+        self.held = self.held.set(held.arrival.turn, held)
+        self.standings = self.standings.queued(held.payer, held.seq)
+        self._stand_in_line(held)
 
     def dequeue(self, turn: TurnId) -> HeldTurn:
         """Take a turn out of its lane."""
         held = self.held[turn]
         self.held = self.held.delete(turn)
-        self._set_lane(held, _without(self._lane(held), held.place))
+        self._leave_line(held)
+        self.standings = self.standings.unqueued(held.payer)
         return held
 
     def reassign(self, turn: TurnId) -> None:
         """Move a held turn to the pool that its run belongs to now."""
         held = self.held[turn]
-        run = self.runs.get(held.arrival.run) if held.arrival.kind is ReplicaKind.GENERATIVE else None
+        run = self.runs.get(held.arrival.run) if held.arrival.in_run else None
         pool = pool_of(self.replicas, run, held.arrival)
         if pool != held.pool:
-            self.dequeue(turn)
-            self.enqueue(held._replace(pool=pool))
+            self._leave_line(held)
+            held = held._replace(pool=pool)
+            self.held = self.held.set(turn, held)
+            self._stand_in_line(held)
             for replica in candidates(self.replicas, self.serving, pool):
                 self._stirred[replica.replica] = None
 
@@ -215,7 +225,8 @@ class Draft:
             returning=replica.returning + turn.returning,
         )
         self.replicas = self.replicas.set(turn.replica, busier)
-        self.standings = self.standings.placed(arrival.principal, arrival.caller, turn.seq)
+        payer = arrival.principal, arrival.caller
+        self._set_standings(self.standings.placed(payer, turn.seq), payer)
 
     def discharge(self, turn: Turn) -> None:
         """The exact inverse of `charge`, but for the count of turns ever placed."""
@@ -231,8 +242,8 @@ class Draft:
                 returning=replica.returning - turn.returning,
             )
             self.set_replica(lighter)
-        held = bool(self.held)
-        self.standings = self.standings.ended(arrival.principal, arrival.caller, is_remembered=held)
+        payer = arrival.principal, arrival.caller
+        self._set_standings(self.standings.ended(payer), payer)
 
     def settle_return(self, turn: Turn) -> None:
         """Let batch wait for a turn in flight no longer, for which it did."""
@@ -274,6 +285,8 @@ class Draft:
             held=self.held,
             serving=self.serving,
             lanes=self.lanes,
+            queue_bits=self.queue_bits,
+            lineup=self.lineup,
             open_by_peer=self.open_by_peer,
             standings=self.standings,
             run_counts=self.run_counts,
@@ -316,14 +329,47 @@ class Draft:
         if after is not None and (before is None or after.replica != before.replica):
             self.replicas = self.replicas.set(after.replica, after._replace(kept=after.kept + 1))
 
-    def _lane(self, held: HeldTurn) -> tuple[Place, ...]:
-        lanes = self.lanes.get(held.pool)
-        return () if lanes is None else lanes.get(held.lane, ())
+    def _set_standings(self, standings: Standings, payer: Payer) -> None:
+        """Put the standings of a payer's parties in place of the old ones, and move those that wait."""
+        old, self.standings = self.standings.of, standings
+        new, principal = standings.of, payer[0]
+        if payer in standings.waiting:
+            before, after = (old[principal], old[payer]), (new[principal], new[payer])
+            self.lineup = self.lineup.moved(payer, before, after)
+        elif principal in standings.waiting:
+            self.lineup = self.lineup.principal_moved(old[principal], new[principal])
 
-    def _set_lane(self, held: HeldTurn, places: tuple[Place, ...]) -> None:
+    def _stand_in_line(self, held: HeldTurn) -> None:
         lanes: Map[Lane, tuple[Place, ...]] = self.lanes.get(held.pool) or Map()
-        lanes = lanes.set(held.lane, places) if places else lanes.delete(held.lane)
+        lane, place = held.lane, held.place
+        places = lanes.get(lane)
+        lanes = lanes.set(lane, (place,) if places is None else _inserted(places, place))
+        self.lanes = self.lanes.set(held.pool, lanes)
+        if places is None:
+            payer = lane[1:]
+            bit = self._bit_of((lane[0], held.pool))
+            self.lineup = self.lineup.joined(payer, self.standings.of_payer(payer), bit)
+
+    def _leave_line(self, held: HeldTurn) -> None:
+        lanes, lane = self.lanes[held.pool], held.lane
+        places = _without(lanes[lane], held.place)
+        lanes = lanes.set(lane, places) if places else lanes.delete(lane)
         self.lanes = self.lanes.set(held.pool, lanes) if lanes else self.lanes.delete(held.pool)
+        if not places:
+            queue, payer = (lane[0], held.pool), lane[1:]
+            bit = self.queue_bits[queue]
+            self.lineup = self.lineup.left(payer, self.standings.of_payer(payer), bit)
+            if not self.lineup.principals.queues & bit:
+                self.queue_bits = self.queue_bits.delete(queue)
+
+    def _bit_of(self, queue: Queue) -> Bits:
+        """Return the bit of a queue; one without a bit gets the lowest that is free."""
+        bit = self.queue_bits.get(queue)
+        if bit is None:
+            taken = self.lineup.principals.queues
+            bit = ~taken & (taken + 1)
+            self.queue_bits = self.queue_bits.set(queue, bit)
+        return bit
 
 
 def _inserted(places: tuple[Place, ...], place: Place) -> tuple[Place, ...]:

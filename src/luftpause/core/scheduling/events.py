@@ -21,7 +21,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass, Usage
+from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,12 @@ class TurnArrived:
     parent: RunId | None = None
     prompt_bytes: int = 0
     age_s: float = 0.0
+    shape: TurnShape = TurnShape.IN_RUN
+
+    @property
+    def in_run(self) -> bool:
+        """Whether it changes a run: single-pass turns never do."""
+        return self.kind is ReplicaKind.GENERATIVE and self.shape is TurnShape.IN_RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +135,6 @@ class ReplicaProbed:
     Attributes:
         load: None when the engine reports none or its report did not arrive in time.
         engine: which engine its report looks like; AUTO when it does not say.
-        dialects: the wire formats that it speaks beside Chat Completions; None when it was not asked this time.
         cause: why it is not healthy, for people; the same trouble has the same words every time.
     """
 
@@ -137,7 +142,6 @@ class ReplicaProbed:
     healthy: bool
     load: Load | None = None
     engine: EngineKind = EngineKind.AUTO
-    dialects: tuple[str, ...] | None = None
     cause: str = ""
 
 
@@ -163,6 +167,7 @@ class OpenTurn:
     service_class: ServiceClass
     caller: CallerId
     principal: PrincipalId
+    shape: TurnShape = TurnShape.IN_RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 
-from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.affinity import candidates, choose, keeps_room, pool_of
 from luftpause.core.scheduling.events import TurnArrived
-from luftpause.core.scheduling.standings import Party
+from luftpause.core.scheduling.ranking import CHUNK_MAX, CHUNK_MIN, Bits, Ranking, union
+from luftpause.core.scheduling.standings import Party, Payer, Standing
 from luftpause.core.scheduling.state import Lane, Place, Pool, Replica, Service, State
 from luftpause.core.scheduling.tool_history import HISTORIES_MAX
 from luftpause.core.scheduling.wheel import Wheel
@@ -35,6 +35,7 @@ def check(state: State) -> None:
     _check_counts(state)
     _check_tools(state)
     _check_standings(state)
+    _check_lineup(state)
     _check_work_is_conserved(state)
 
 
@@ -62,7 +63,7 @@ def _check_runs(state: State) -> None:
         if turn.in_run:
             turns.setdefault(turn.arrival.run, set()).add(turn.arrival.turn)
     for waiting in sorted(state.held.values(), key=lambda waiting: waiting.seq):
-        if waiting.arrival.kind is ReplicaKind.GENERATIVE:
+        if waiting.arrival.in_run:
             held.setdefault(waiting.arrival.run, []).append(waiting.arrival.turn)
     for name, run in state.runs.items():
         assert len(set(run.turns)) == len(run.turns), f"{name} counts a turn twice: {run.turns}"
@@ -139,7 +140,7 @@ def _check_lanes(state: State) -> None:
     for name, held in state.held.items():
         arrival = held.arrival
         assert name == arrival.turn, f"{arrival.turn} is held as {name}"
-        run = state.runs[arrival.run] if arrival.kind is ReplicaKind.GENERATIVE else None
+        run = state.runs[arrival.run] if arrival.in_run else None
         _same(f"pool of {name}", held.pool, pool_of(state.replicas, run, arrival))
         assert (arrival.kind, arrival.model) in state.serving, (
             f"{name} is held for {arrival.model}, which nobody serves"
@@ -167,13 +168,47 @@ def _check_tools(state: State) -> None:
 
 def _check_standings(state: State) -> None:
     flying = Counter(party for turn in state.turns.values() for party in _parties(turn.arrival))
-    waiting = {party for held in state.held.values() for party in _parties(held.arrival)}
-    of, resting = state.standings
+    waiting = Counter(party for held in state.held.values() for party in _parties(held.arrival))
+    of, counted, resting = state.standings
     _same("turns by party", {party: count for party, (count, _) in of.items() if count}, dict(flying))
-    _same("parties without turns in flight", set(resting), {party for party, (count, _) in of.items() if not count})
-    assert waiting <= set(of), f"they wait and have no standing: {waiting - set(of)}"
+    _same_counts("held turns by party", counted, waiting.elements())
+    _same("parties with open turns", set(of), set(flying) | set(waiting))
+    assert not set(of) & set(resting), f"they have open turns, and rest: {set(of) & set(resting)}"
+    assert not any(count for count, _ in resting.values()), f"they rest with turns in flight: {dict(resting)}"
     assert waiting or not resting, f"nobody waits, and {set(resting)} are remembered"
-    assert all(seq < state.next_seq for _, seq in of.values()), f"served in the future: {dict(of)}"
+    known = [*of.items(), *resting.items()]
+    assert all(seq < state.next_seq for _, (_, seq) in known), f"served in the future: {known}"
+    places = Counter((party[0] if isinstance(party, tuple) else "", standing) for party, standing in known)
+    assert all(count == 1 for count in places.values()), f"two share a standing: {known}"
+
+
+def _check_lineup(state: State) -> None:
+    bits, lineup = state.queue_bits, state.lineup
+    _same("queues with a bit", set(bits), {held.queue for held in state.held.values()})
+    assert all(bit.bit_count() == 1 for bit in bits.values()), f"not one bit: {dict(bits)}"
+    assert len(set(bits.values())) == len(bits), f"two queues share a bit: {dict(bits)}"
+    scanned: dict[Payer, Bits] = {}
+    for held in state.held.values():
+        scanned[held.payer] = scanned.get(held.payer, 0) | bits[held.queue]
+    in_order = sorted(scanned, key=state.standings.of_payer)
+    _same("who waits", list(lineup.in_order(-1)), [(*payer, scanned[payer]) for payer in in_order])
+    of = state.standings.of
+    _check_ranking(lineup.principals, {name: (of[name], ranking.queues) for name, ranking in lineup.callers.items()})
+    for principal, ranking in lineup.callers.items():
+        of_principal = {caller: queues for (payer, caller), queues in scanned.items() if payer == principal}
+        _check_ranking(ranking, {name: (of[principal, name], queues) for name, queues in of_principal.items()})
+
+
+def _check_ranking(ranking: Ranking, expected: Mapping[Key, tuple[Standing, Bits]]) -> None:
+    entries = [entry for chunk in ranking.chunks for entry in chunk.entries]
+    _same("a list of who waits", {entry.name: (entry.standing, entry.queues) for entry in entries}, dict(expected))
+    _same("the order of a list", entries, sorted(entries))
+    _same("queues of a list", ranking.queues, union(entry.queues for entry in entries))
+    for chunk in ranking.chunks:
+        least = CHUNK_MIN if len(ranking.chunks) > 1 else 1
+        assert least <= len(chunk.entries) <= CHUNK_MAX, f"a chunk of {len(chunk.entries)}"
+        _same("first of a chunk", chunk.first, chunk.entries[0].standing)
+        _same("queues of a chunk", chunk.queues, union(entry.queues for entry in chunk.entries))
 
 
 def _parties(arrival: TurnArrived) -> tuple[Party, Party]:

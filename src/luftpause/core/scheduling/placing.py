@@ -14,7 +14,7 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
     Args:
         draft: what to change.
         arrival: the turn, which is in no queue (any more).
-        run: its run, stored or not; None for a single-pass turn.
+        run: its run, stored or not; None for a turn that is in no run.
         replica: where it goes.
         held_s: how long it waited, seconds.
     """

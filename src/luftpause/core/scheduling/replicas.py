@@ -65,7 +65,6 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
         seen_healthy=known.seen_healthy or event.healthy,
         load=event.load if event.healthy else None,
         engine=engine,
-        dialects=known.dialects if event.dialects is None else event.dialects,
         why="" if event.healthy else event.cause,
         window=after_outage(draft.limits) if comes_back else before.window,
     )
@@ -73,7 +72,8 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
         return
     draft.set_replica(fresh)
     if event.healthy is not known.healthy:
-        _reassign(draft, (known.replica, *services_of(known.spec)))
+        # Whoever falls ill lets its own go; whoever is well again may find its own among those that may go anywhere.
+        _reassign(draft, (known.replica, *services_of(known.spec)) if event.healthy else (known.replica,))
 
 
 def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:

@@ -1,7 +1,7 @@
 """Rebuilding what the scheduler forgot, or never heard, from what a dataplane remembers."""
 
 from luftpause.core.model.ids import Instant, PeerId, ReplicaId
-from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.scheduling.ages import instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import KnownRun, OpenTurn, PeerResynced, RunPhase, TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
@@ -46,8 +46,8 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
         service_class=known.service_class,
         caller=known.caller,
         principal=known.principal,
+        shape=known.shape,
     )
-    in_run = known.kind is ReplicaKind.GENERATIVE
     replica = _replica(draft, known.replica)
     draft.track(known.turn, peer, now)
     draft.charge(
@@ -57,10 +57,10 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
             why=PlacedBecause.RESYNCED,
             held_s=0.0,
             seq=draft.take_seq(),
-            in_run=in_run,
+            in_run=arrival.in_run,
         )
     )
-    if in_run:
+    if arrival.in_run:
         run = draft.runs.get(known.run)
         if run is None:
             run = Run(
@@ -77,7 +77,7 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
 
 def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
     """Take in a run at rest, unless what we know of it is newer. Time that it spent paused already counts."""
-    ended_at = Instant(now - max(0.0, known.age_s))
+    ended_at = instant_before(now, known.age_s)
     run = draft.runs.get(known.run)
     if run is not None and (not run.at_rest or run.ended_at >= ended_at):
         return

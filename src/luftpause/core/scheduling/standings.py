@@ -6,7 +6,6 @@ begins to wait without being remembered counts as served at that moment: nobody 
 nothing of what the order is for.
 """
 
-from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from immutables import Map
@@ -19,63 +18,85 @@ Payer: TypeAlias = tuple[PrincipalId, CallerId]
 Party: TypeAlias = PrincipalId | Payer
 
 Standing: TypeAlias = tuple[int, int]
-"""Turns in flight, and the sequence number of the last placement: smaller goes first."""
+"""Turns in flight, and the sequence number of the last placement: smaller goes first. No two parties share one."""
+
+PayerStanding: TypeAlias = tuple[Standing, Standing]
+"""That of a payer's principal among principals, and that of its caller among the principal's callers."""
 
 RESTING_SPARE: Final = 1024
-"""So many parties without turns in flight are remembered at least, before those that do not wait are dropped."""
+"""So many parties without open turns are remembered, and one more for each that waits, before all are dropped."""
 
 
 class Standings(NamedTuple):
     """All parties.
 
     Attributes:
-        of: the standing of each party that has turns in flight, waits, or is remembered.
-        resting: those of them that have no turn in flight.
+        of: the standing of each party that has open turns, in flight or held.
+        waiting: those of them that have held turns, and how many.
+        resting: the standing of each party that has no open turn and is remembered.
     """
 
     of: Map[Party, Standing] = Map()
-    resting: Map[Party, None] = Map()
+    waiting: Map[Party, int] = Map()
+    resting: Map[Party, Standing] = Map()
 
-    def queued(self, principal: PrincipalId, caller: CallerId, seq: int) -> "Standings":
-        """Note that a turn of a caller begins to wait."""
-        of, resting = self
-        for party in (principal, (principal, caller)):
+    def of_payer(self, payer: Payer) -> PayerStanding:
+        """Return the standing of a payer with open turns."""
+        return self.of[payer[0]], self.of[payer]
+
+    def queued(self, payer: Payer, seq: int) -> "Standings":
+        """Note that a turn of a payer begins to wait."""
+        of, waiting, resting = self
+        for party in (payer[0], payer):
+            waiting = waiting.set(party, waiting.get(party, 0) + 1)
             if party not in of:
-                of, resting = of.set(party, (0, seq)), resting.set(party, None)
-        return self if of is self.of else Standings(of, resting)
+                standing = resting.get(party)
+                of = of.set(party, (0, seq) if standing is None else standing)
+                if standing is not None:
+                    resting = resting.delete(party)
+        return Standings(of, waiting, resting)
 
-    def placed(self, principal: PrincipalId, caller: CallerId, seq: int) -> "Standings":
-        """Note that a turn of a caller was placed."""
-        of, resting = self
-        for party in (principal, (principal, caller)):
-            in_flight, _ = of.get(party, _NEW)
-            if not in_flight and party in resting:
+    def unqueued(self, payer: Payer) -> "Standings":
+        """Note that a turn of a payer waits no more."""
+        of, waiting, resting = self
+        for party in (payer[0], payer):
+            held = waiting[party] - 1
+            if held:
+                waiting = waiting.set(party, held)
+                continue
+            waiting = waiting.delete(party)
+            standing = of[party]
+            if not standing[0]:
+                of, resting = of.delete(party), resting.set(party, standing)
+        return Standings(of, waiting, resting)
+
+    def placed(self, payer: Payer, seq: int) -> "Standings":
+        """Note that a turn of a payer was placed."""
+        of, waiting, resting = self
+        for party in (payer[0], payer):
+            standing = of.get(party)
+            in_flight = 0 if standing is None else standing[0]
+            if standing is None and party in resting:
                 resting = resting.delete(party)
             of = of.set(party, (in_flight + 1, seq))
-        return Standings(of, resting)
+        return Standings(of, waiting, resting)
 
-    def ended(self, principal: PrincipalId, caller: CallerId, *, is_remembered: bool) -> "Standings":
-        """Note that a turn of a caller ended. `is_remembered`: whether anybody waits."""
-        of, resting = self
-        for party in (principal, (principal, caller)):
+    def ended(self, payer: Payer) -> "Standings":
+        """Note that a turn of a payer in flight ended."""
+        of, waiting, resting = self
+        for party in (payer[0], payer):
             in_flight, served = of[party]
-            if in_flight > 1 or is_remembered:
+            if in_flight > 1 or party in waiting:
                 of = of.set(party, (in_flight - 1, served))
-                if in_flight == 1:
-                    resting = resting.set(party, None)
-            else:
-                of = of.delete(party)
-        return Standings(of, resting)
+                continue
+            of = of.delete(party)
+            if waiting:
+                resting = resting.set(party, (0, served))
+        return Standings(of, waiting, resting)
 
-    def settled(self, waiting: Iterable[tuple[PrincipalId, CallerId]]) -> "Standings":
-        """Forget the parties without a turn in flight, but for those of the callers that wait."""
-        kept = {party for payer in waiting for party in (payer[0], payer)}
-        resting = {party: None for party in self.resting if party in kept}
-        of = self.of
-        for party in self.resting:
-            if party not in kept:
-                of = of.delete(party)
-        return Standings(of, Map(resting))
-
-
-_NEW: Final = (0, 0)
+    def settled(self) -> "Standings":
+        """Forget those without open turns when nobody waits, or when they have become too many."""
+        of, waiting, resting = self
+        if not resting or (waiting and len(resting) <= RESTING_SPARE + len(waiting)):
+            return self
+        return Standings(of, waiting, Map())

@@ -27,8 +27,10 @@ from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, Replica
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.lineup import Lineup
+from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.reasons import PlacedBecause
-from luftpause.core.scheduling.standings import Standings
+from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.tool_history import Tools, open_step_s
 from luftpause.core.scheduling.wheel import Wheel
 
@@ -37,6 +39,9 @@ Service: TypeAlias = tuple[ReplicaKind, ModelName]
 
 Pool: TypeAlias = ReplicaId | Service
 """Where a held turn may go: its home replica and nowhere else, or any replica with that kind and model."""
+
+Queue: TypeAlias = tuple[ServiceClass, Pool]
+"""Held turns of one class and pool: its lanes are served in fair order."""
 
 Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
 """Held turns of one pool that differ by arrival only: where the first fits not, none does."""
@@ -98,7 +103,6 @@ class Replica(NamedTuple):
         order: smaller was declared earlier; keeps its value when the declaration is replaced.
         epoch: which of its lives this is. A run that was bound in an earlier one has lost its prefix.
         seen_healthy: whether any probe ever found it healthy.
-        dialects: the wire formats that its engine was seen to speak beside Chat Completions.
         load: as last reported; None when the engine reports none.
         in_flight: turns placed here that have not ended.
         kept: interactive runs of this epoch that are paused here with no turn waiting: batch leaves them room.
@@ -117,7 +121,6 @@ class Replica(NamedTuple):
     order: int
     epoch: int
     engine: EngineKind = EngineKind.AUTO
-    dialects: tuple[str, ...] = ()
     healthy: bool = False
     seen_healthy: bool = False
     load: Load | None = None
@@ -188,7 +191,7 @@ class Turn(NamedTuple):
     Attributes:
         arrival: who asked for what.
         seq: order of placement.
-        in_run: whether its end changes its run: not for single-pass turns, nor once the run has ended.
+        in_run: whether its end changes its run: not if it stands alone, nor once the run has ended.
         returning: batch waits for its first token (see `Replica.returning`).
     """
 
@@ -215,6 +218,16 @@ class HeldTurn(NamedTuple):
         return self.arrival.service_class, self.arrival.principal, self.arrival.caller
 
     @property
+    def queue(self) -> Queue:
+        """Which queue its lane belongs to."""
+        return self.arrival.service_class, self.pool
+
+    @property
+    def payer(self) -> Payer:
+        """Whom it is accounted to."""
+        return self.arrival.principal, self.arrival.caller
+
+    @property
     def place(self) -> Place:
         """Where in the lane it stands."""
         return self.arrived_at, self.seq, self.arrival.turn
@@ -231,7 +244,9 @@ class State(NamedTuple):
         lanes: held turns by pool and lane, each lane in order of arrival.
         open_by_peer: the open turns of each dataplane, held ones included, each with the bucket in which it is over
             unless it gives a sign of life before.
+        queue_bits: the bit of each queue with held turns: no other of them has it.
         standings: what each principal and each caller has had: turns in flight, and when it was served last.
+        lineup: who waits, and in which queues, in fair order.
         run_counts: runs by phase and class.
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
         tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
@@ -248,7 +263,9 @@ class State(NamedTuple):
     serving: Map[Service, tuple[ReplicaId, ...]] = Map()
     lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = Map()
     open_by_peer: Map[PeerId, Map[TurnId, Bucket]] = Map()
+    queue_bits: Map[Queue, Bits] = Map()
     standings: Standings = Standings()
+    lineup: Lineup = Lineup()
     run_counts: Map[tuple[RunPhase, ServiceClass], int] = Map()
     next_seq: int = 0
     tools: Tools = Tools()

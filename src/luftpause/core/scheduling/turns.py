@@ -4,20 +4,22 @@ Knows the steps, not the rules: where a turn may go is in `affinity`, whether th
 turn is next in `fairness`.
 """
 
+from dataclasses import replace
+
 from luftpause.core.model.ids import Instant, RunId, ToolName, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
-from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.admission import takes_back, why_held
-from luftpause.core.scheduling.affinity import bound_to, candidates, choose, pool_of, returns_to
+from luftpause.core.scheduling.affinity import bound_to, candidates, choose, nearest, pool_of, returns_to
+from luftpause.core.scheduling.ages import age_in, instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.fairness import drain, somebody_waits
 from luftpause.core.scheduling.placing import place
+from luftpause.core.scheduling.services import KIND_WORDS
 from luftpause.core.scheduling.state import HeldTurn, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
-
-_KIND_WORDS = {ReplicaKind.GENERATIVE: "Generative", ReplicaKind.SINGLE_PASS: "Single-pass"}
 
 
 def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
@@ -28,21 +30,25 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     if (arrival.kind, arrival.model) not in draft.serving:
         draft.order(RefuseTurn(turn=arrival.turn, why=unknown_model(arrival)))
         return
+    if arrival.age_s != age_in(arrival.age_s):  # it goes into the state, which must be comparable and writable
+        arrival = replace(arrival, age_s=age_in(arrival.age_s))
     run = _run_of(draft, arrival, now)
-    arrived_at = Instant(now - max(0.0, arrival.age_s))
+    arrived_at = instant_before(now, arrival.age_s)
     if run is not None and run.out_on is not None:
         draft.teach(run, arrived_at, now)  # whether it is placed or held, it is not out any more
     pool = pool_of(draft.replicas, run, arrival)
     home = None if run is None else bound_to(draft.replicas, run)
     among = candidates(draft.replicas, draft.serving, pool)
     chosen = None
-    if not somebody_waits(draft.lanes.get(pool), arrival.service_class):
+    if arrival.shape is TurnShape.ERRAND:
+        chosen = nearest(among)
+    elif not somebody_waits(draft, pool, arrival.service_class):
         chosen = choose(among, arrival.service_class, None if home is None else home.replica)
         if chosen is None and home is not None and run is not None and pool == home.replica:
             chosen = home if returns_to(run, home) and takes_back(home) else None
     draft.track(arrival.turn, arrival.peer, now)
     if chosen is not None:
-        place(draft, arrival, run, chosen, held_s=max(0.0, arrival.age_s))
+        place(draft, arrival, run, chosen, held_s=arrival.age_s)
         return
     held = HeldTurn(arrival=arrival, arrived_at=arrived_at, seq=draft.take_seq(), pool=pool)
     draft.enqueue(held)
@@ -55,7 +61,7 @@ def unknown_model(arrival: TurnArrived) -> Refusal:
     """Return the refusal of a turn whose model no declared replica of its kind serves."""
     return Refusal(
         reason=RefusalReason.UNKNOWN_MODEL,
-        message=f"no {_KIND_WORDS[arrival.kind]} replica serves model '{arrival.model}'",
+        message=f"no {KIND_WORDS[arrival.kind]} replica serves model '{arrival.model}'",
     )
 
 
@@ -148,8 +154,8 @@ def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
 
 
 def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
-    """Return the run as this arrival makes it, None for a single-pass turn. A new run is not stored yet."""
-    if arrival.kind is not ReplicaKind.GENERATIVE:
+    """Return the run as this arrival makes it, None for a turn that is in no run. A new run is not stored yet."""
+    if not arrival.in_run:
         return None
     known = draft.runs.get(arrival.run)
     if known is None:

@@ -1,6 +1,7 @@
 """The state as people and programs see it: plain values, counts and sentences, no ids of runs or turns.
 
-Reads indices and heads of lanes only, so that looking costs the same however many turns are held.
+Reads indices and heads of lanes only: looking costs the same however many turns a caller has, and names no more callers
+than a person reads.
 """
 
 from collections.abc import Sequence
@@ -9,20 +10,26 @@ from enum import Enum
 from heapq import nsmallest
 from typing import Final
 
-from luftpause.core.model.ids import CallerId, Instant, ModelName, PrincipalId, ReplicaId, ToolName
+from luftpause.core.model.ids import CallerId, Instant, ModelName, ReplicaId, ToolName
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
 from luftpause.core.model.tool_names import tool_of
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import capacity, why_held
 from luftpause.core.scheduling.affinity import candidates
 from luftpause.core.scheduling.events import RunPhase
-from luftpause.core.scheduling.fairness import fair_rank
+from luftpause.core.scheduling.fairness import CLASSES_IN_ORDER
 from luftpause.core.scheduling.reasons import BehindCaller, HoldReason
-from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, State, Window
+from luftpause.core.scheduling.state import HeldTurn, Lane, Place, Replica, State, Window
 from luftpause.core.scheduling.tool_history import NOTHING_HEARD, History
 from luftpause.core.scheduling.tool_returns import return_law
 
 TOOLS_SHOWN: Final = 50
+
+HELD_ROWS_MAX: Final = 50
+"""So many callers of each class have a row of their own."""
+
+OTHER_CALLERS: Final = CallerId("other")
+"""Stands for all others in one row."""
 
 
 class ReplicaPhase(Enum):
@@ -64,7 +71,10 @@ class ReplicaView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldView:
-    """The held turns of one caller and class. `oldest_s`: how long the first of them waits, seconds."""
+    """The held turns of a class, of one caller or of all that stand behind those who are named.
+
+    `oldest_s`: how long the one that came first waits, seconds. `reason`: why the one that goes first waits.
+    """
 
     service_class: ServiceClass
     caller: CallerId
@@ -201,30 +211,46 @@ def _phase(replica: Replica) -> ReplicaPhase:
 
 
 def _view_held(state: State, now: Instant) -> tuple[HeldView, ...]:
-    """Merge the lanes of a caller and class over all pools; the lane that goes first gives the reason."""
-    heads = sorted(
-        (fair_rank(state, lane, places[0]), pool, len(places))
-        for pool, lanes in state.lanes.items()
+    """Tell a row for each of the first callers in line, class by class, and one for all who stand behind them."""
+    rows: list[HeldView] = []
+    for service_class in CLASSES_IN_ORDER:
+        pools = [(bit, pool) for (each, pool), bit in state.queue_bits.items() if each is service_class]
+        named: set[Lane] = set()
+        for payer in state.lineup.in_order(sum(bit for bit, _ in pools)):
+            lane = service_class, payer.principal, payer.caller
+            queues = [state.lanes[pool][lane] for bit, pool in pools if bit & payer.queues]
+            first = state.held[min(places[0] for places in queues)[2]]
+            if len(named) == HELD_ROWS_MAX:
+                rows.append(_row(state, _queues_but(state, service_class, named), first, OTHER_CALLERS, now))
+                break
+            rows.append(_row(state, queues, first, payer.caller, now))
+            named.add(lane)
+    return tuple(rows)
+
+
+def _queues_but(state: State, service_class: ServiceClass, named: set[Lane]) -> list[tuple[Place, ...]]:
+    return [
+        places
+        for lanes in state.lanes.values()
         for lane, places in lanes.items()
+        if lane[0] is service_class and lane not in named
+    ]
+
+
+def _row(state: State, queues: list[tuple[Place, ...]], first: HeldTurn, caller: CallerId, now: Instant) -> HeldView:
+    """Tell of turns of one class; the one of them that goes first gives the reason."""
+    return HeldView(
+        service_class=first.arrival.service_class,
+        caller=caller,
+        count=sum(map(len, queues)),
+        oldest_s=now - min(queues)[0][0],
+        reason=_reason(state, first),
     )
-    ahead: dict[tuple[Pool, ServiceClass], HeldTurn] = {}
-    rows: dict[tuple[ServiceClass, PrincipalId, CallerId], HeldView] = {}
-    for (*_, (arrived_at, _, turn)), pool, count in heads:
-        head = state.held[turn]
-        first = ahead.setdefault((pool, head.arrival.service_class), head)
-        row = rows.get(head.lane)
-        rows[head.lane] = HeldView(
-            service_class=head.arrival.service_class,
-            caller=head.arrival.caller,
-            count=count + (row.count if row else 0),
-            oldest_s=max(now - arrived_at, row.oldest_s if row else 0.0),
-            reason=row.reason if row else _reason(state, head, first),
-        )
-    return tuple(rows.values())
 
 
-def _reason(state: State, head: HeldTurn, first: HeldTurn) -> HoldReason:
+def _reason(state: State, head: HeldTurn) -> HoldReason:
     """Name what the first in line waits for; those behind it wait for the one in front."""
-    if first is not head:
-        return BehindCaller(caller=first.arrival.caller)
+    ahead = state.lineup.first(state.queue_bits[head.queue])
+    if ahead is not None and (ahead.principal, ahead.caller) != head.payer:
+        return BehindCaller(caller=ahead.caller)
     return why_held(head.pool, candidates(state.replicas, state.serving, head.pool), head.arrival)

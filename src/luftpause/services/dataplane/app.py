@@ -7,41 +7,36 @@ their ports, and nothing of sockets, tokens or hosts: its server and `DoorGuard`
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
 
-from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
 from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure, FailureCode
-from luftpause.core.dialects.openai_chat import OpenAiChat
-from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
-from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PeerId, RunId
-from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send
+from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, RunId
+from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send, principal_of
 from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
-from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, run_to_echo
+from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, query_for_engine, run_to_echo
 from luftpause.services.dataplane.keepalive import Keepalives
 from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
+from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_at, dialect_for
 from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.services.dataplane.spoken import Spoken
 from luftpause.services.dataplane.turn_course import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
 
-CHAT: Final = "/v1/chat/completions"
-_TURNS: Final[dict[str, Dialect]] = {
-    CHAT: OpenAiChat(),
-    "/v1/messages": AnthropicMessages(),
-    "/v1/responses": OpenAiResponses(),
-}
-"""The dialects by the path that their requests are posted to."""
 RUNS: Final = "/v1/runs/"
+MODELS: Final = "/v1/models"
+MODEL: Final = MODELS + "/"
 _HEALTHY: Final = b'{"status":"ok"}'
 _HELLO: Final = b'{"service":"luftpause dataplane"}'
 PATH_SHOWN_MAX: Final = 100
-_WAY_OUT: Final = "the LLM door serves POST " + ", ".join(_TURNS) + " and GET /v1/models; a base URL ends in /v1"
+_WAY_OUT: Final = "the LLM door serves POST " + ", ".join(TURN_ROUTES) + " and GET /v1/models; a base URL ends in /v1"
+_MCP_ELSEWHERE: Final = "MCP is spoken at the runtime's own address, http://127.0.0.1:7000/mcp unless it was moved"
 _SCHEDULER_AWAY: Final = Failure(
     code=FailureCode.SCHEDULER_AWAY, message="the scheduler is out of reach, try again in a moment"
 )
@@ -78,6 +73,7 @@ class Dataplane:
             turns=self._turns,
             metrics=self._metrics,
             settings=settings,
+            spoken=Spoken(engines),
             keepalives=Keepalives(after_s=settings.keepalive_after_s, period_s=settings.keepalive_s),
         )
         self._renewal: asyncio.Task[None] | None = None
@@ -86,7 +82,7 @@ class Dataplane:
             "/api/hello": self._hello,
             "/health": self._health,
             "/metrics": self._show_metrics,
-            "/v1/models": self._models,
+            MODELS: self._models,
         }
 
     @property
@@ -116,11 +112,11 @@ class Dataplane:
             raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
         headers = dict(scope["headers"])
         try:
-            dialect = _TURNS.get(scope["path"])
+            dialect = dialect_for(scope["path"])
             if dialect is not None and scope["method"] == "POST":
-                call = ClientCall(line=_line(scope), headers=scope["headers"], send=send)
-                target = Target(dialect=dialect, path=scope["path"], query=scope["query_string"])
-                await serve_turn(self._around, target, call, headers)
+                who = principal_of(scope)
+                call = ClientCall(line=_line(scope), headers=scope["headers"], send=send, principal=who)
+                await serve_turn(self._around, _target(dialect, scope), call, headers)
             else:
                 await self._route(scope, headers, send)
         except Exception:
@@ -131,7 +127,7 @@ class Dataplane:
         """Tell the client of a fault of ours, or cut the answer when it has begun."""
         failure = Failure(code=FailureCode.INTERNAL, message="the dataplane failed, see its log")
         try:
-            await send_failure(send, run_to_echo(headers), failure)
+            await send_failure(send, run_to_echo(headers), failure, dialect=dialect_at(scope["path"]))
         except RuntimeError:  # by ASGI's rules: an answer begins once
             _line(scope).cut()
 
@@ -142,11 +138,15 @@ class Dataplane:
         answer = self._answers.get(path)
         if answer is not None and method in ("GET", "HEAD"):
             await answer(send, run)
+        elif path.startswith(MODEL) and method in ("GET", "HEAD"):
+            await self._model(send, run, path.removeprefix(MODEL))
         elif path.startswith(RUNS) and method == "DELETE":
-            await self._end_run(send, run, path.removeprefix(RUNS))
+            await self._end_run(send, run, path.removeprefix(RUNS), principal_of(scope).name)
         else:
-            allowed = b"GET, HEAD" if answer is not None else b"POST" if path in _TURNS else b"DELETE"
-            known = answer is not None or path in _TURNS or path.startswith(RUNS)
+            is_turn = dialect_for(path) is not None
+            is_told = answer is not None or path.startswith(MODEL)
+            allowed = b"GET, HEAD" if is_told else b"POST" if is_turn else b"DELETE"
+            known = is_told or is_turn or path.startswith(RUNS)
             await _refuse_route(send, run, path, method, allowed if known else b"")
 
     async def _hello(self, send: Send, run: RunId) -> None:
@@ -159,19 +159,32 @@ class Dataplane:
         await send_body(send, run, self._metrics.render(), content_type=self._metrics.content_type)
 
     async def _models(self, send: Send, run: RunId) -> None:
+        models = await self._served(send, run)
+        if models is not None:
+            await send_body(send, run, msgspec.json.encode({"object": "list", "data": [*map(_card, models)]}))
+
+    async def _model(self, send: Send, run: RunId, named: str) -> None:
+        models = await self._served(send, run)
+        if models is None:
+            return
+        if named in models:
+            await send_body(send, run, msgspec.json.encode(_card(named)))
+        else:
+            message = f"no replica serves model '{named[:PATH_SHOWN_MAX]}'"
+            await send_failure(send, run, Failure(code=FailureCode.UNKNOWN_MODEL, message=message))
+
+    async def _served(self, send: Send, run: RunId) -> Sequence[ModelName] | None:
+        """Return the models that are served, None when the scheduler did not say and the client was told."""
         try:
             async with asyncio.timeout(self._settings.link_timeout_s):
-                models = await self._link.models()
+                return await self._link.models()
         except TimeoutError:
             await send_failure(send, run, _SCHEDULER_AWAY)
-            return
         except (LinkRefusedError, LinkFaultError) as error:
             await send_failure(send, run, Failure(code=FailureCode.SCHEDULER_FAULT, message=str(error)))
-            return
-        data = [{"id": model, "object": "model", "created": 0, "owned_by": "luftpause"} for model in models]
-        await send_body(send, run, msgspec.json.encode({"object": "list", "data": data}))
+        return None
 
-    async def _end_run(self, send: Send, run: RunId, named: str) -> None:
+    async def _end_run(self, send: Send, run: RunId, named: str, principal: PrincipalId) -> None:
         failure = Failure(code=FailureCode.UNKNOWN_RUN, message=f"there is no run {named[:RUN_ID_MAX]!r}")
         if not is_run_id(named):
             await send_failure(send, run, failure)
@@ -179,7 +192,7 @@ class Dataplane:
         run = RunId(named)
         try:
             async with asyncio.timeout(self._settings.link_timeout_s):
-                ended = await self._link.end_run(ANONYMOUS_PRINCIPAL, run)
+                ended = await self._link.end_run(principal, run)
         except TimeoutError:
             await send_failure(send, run, _SCHEDULER_AWAY)
             return
@@ -190,6 +203,20 @@ class Dataplane:
             await send_nothing(send, run)
         else:
             await send_failure(send, run, failure)
+
+
+def _card(model: str) -> dict[str, object]:
+    """Return what is told of a model."""
+    return {"id": model, "object": "model", "created": 0, "owned_by": "luftpause"}
+
+
+def _target(dialect: Dialect, scope: Scope) -> Target:
+    return Target(
+        dialect=dialect,
+        path=scope["path"],
+        raw_path=scope["raw_path"],
+        query=query_for_engine(scope["query_string"]),
+    )
 
 
 def _line(scope: Scope) -> Line:
@@ -204,7 +231,8 @@ async def _refuse_route(send: Send, run: RunId, path: str, method: str, allowed:
     if allowed:
         message = f"{method} is not allowed on {shown!r}, only {allowed.decode()}"
         failure = Failure(code=FailureCode.METHOD_NOT_ALLOWED, message=message)
-        await send_failure(send, run, failure, more=((b"allow", allowed),))
+        await send_failure(send, run, failure, dialect=dialect_at(path), more=((b"allow", allowed),))
         return
-    message = f"there is no route {shown!r} here: {_WAY_OUT}"
-    await send_failure(send, run, Failure(code=FailureCode.NOT_FOUND, message=message))
+    way_out = _MCP_ELSEWHERE if path.rstrip("/") == "/mcp" else _WAY_OUT
+    failure = Failure(code=FailureCode.NOT_FOUND, message=f"there is no route {shown!r} here: {way_out}")
+    await send_failure(send, run, failure, dialect=dialect_at(path))

@@ -1,8 +1,11 @@
 """How a turn ended, as it is reported to the scheduler, by what its engine answered."""
 
+from dataclasses import replace
 from typing import Final
 
+from luftpause.core.dialects.chat_said import AnswerText
 from luftpause.core.dialects.observe import Observer
+from luftpause.core.dialects.said import Said, marks_of_answer
 from luftpause.core.model.ids import TurnId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
@@ -33,3 +36,10 @@ def ending_of(
     if seen.error and not seen.finish:
         return TurnFailed(turn=turn, cause=f"engine {placement.replica}: {seen.error}")
     return TurnFinished(turn=turn, finish=seen.finish, usage=seen.usage, tool_calls=seen.tool_calls, tools=seen.tools)
+
+
+def marked(report: TurnFinished | TurnFailed, said: Said | None, heard: AnswerText | None) -> TurnFinished | TurnFailed:
+    """Return a report with what its answer may be recognised by, where that was listened to."""
+    if said is None or heard is None or isinstance(report, TurnFailed):
+        return report
+    return replace(report, marks=marks_of_answer(said, heard.text(), has_calls=bool(report.tool_calls)))

@@ -14,11 +14,15 @@ from luftpause.core.dialects.chat_assembly import ChatAssembly
 from luftpause.core.dialects.dialect import Dialect, TranslatedDialect, WayBack
 from luftpause.core.dialects.edits import with_members
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
+from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.said import Said
+from luftpause.core.dialects.single_request import CHAT_PATH, Sent, SingleRequest
 from luftpause.core.model.replicas import EngineKind, Placement
 from luftpause.ports.engines import EngineRequest, Exchange, Header
 
-CHAT_PATH: Final = b"/v1/chat/completions"
+CHAT: Final = OpenAiChat.name
+"""Every engine speaks it."""
 _AS_STREAM: Final = {"stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -29,6 +33,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         target: the request's path and query, as the engine gets it where it speaks the dialect.
         path: the request's path alone.
         headers: those that go on to an engine.
+        said: what was said in it, where that may have to identify its run; else None.
     """
 
     dialect: Dialect
@@ -37,6 +42,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool
     headers: Sequence[Header]
     body: bytes
+    said: Said | None = None
 
 
 class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,19 +72,21 @@ class AssembledTranslation:
         return self._translation.error(status, body)
 
 
-def forward(asked: Asked, placement: Placement) -> Forwarded:
-    """Return what the engine of a placement is sent.
+def forward(asked: Asked, placement: Placement, *, speaks: bool) -> Forwarded:
+    """Return what the engine of a placement is sent. `speaks`: whether it speaks the client's dialect.
 
     Raises:
         BadRequestError: the engine does not speak the client's dialect, and the request cannot be said in its own.
     """
     dialect = asked.dialect
     unnoticed = placement.engine is EngineKind.LLAMA_CPP and not asked.stream
-    if dialect.name == "chat":
+    if dialect.name == CHAT:
         if not unnoticed:
             return Forwarded(request=_request(asked, CHAT_PATH, asked.body), back=None)
         return _as_stream(asked, asked.body, ChatAssembly())
-    if dialect.name in placement.dialects and not unnoticed:
+    if isinstance(dialect, SingleRequest):
+        return _single(asked, dialect.sent(asked.target, asked.body, placement, speaks=speaks), unnoticed=unnoticed)
+    if speaks and not unnoticed:
         return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
     translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body)
     if unnoticed:
@@ -101,6 +109,12 @@ def is_event_stream(headers: Sequence[Header]) -> bool:
         if name == b"content-type":
             return value[:17].lower() == b"text/event-stream"
     return False
+
+
+def _single(asked: Asked, sent: Sent, *, unnoticed: bool) -> Forwarded:
+    if unnoticed and sent.back is not None and sent.target == CHAT_PATH:
+        return _as_stream(asked, sent.body, AssembledTranslation(sent.back))
+    return Forwarded(request=_request(asked, sent.target, sent.body), back=sent.back)
 
 
 def _as_stream(asked: Asked, body: bytes, back: WayBack) -> Forwarded:

@@ -6,10 +6,12 @@ Nothing here knows a turn. Hop-by-hop headers end at each side; credentials and 
 import secrets
 from collections.abc import Container, Iterable, Sequence
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from luftpause.core.model.ids import ANONYMOUS_CALLER, CallerId, RunId
+from luftpause.core.model.ids import ANONYMOUS_CALLER, CallerId, PrincipalId, RunId
+from luftpause.core.model.principals import Principal
 from luftpause.core.model.turns import ServiceClass
 from luftpause.ports.engines import Header
 
@@ -25,6 +27,7 @@ _HOP_BY_HOP: Final = frozenset(
 )
 _NOT_UPSTREAM: Final = _HOP_BY_HOP | {
     b"accept-encoding",
+    b"api-key",
     b"authorization",
     b"content-length",
     b"cookie",
@@ -58,28 +61,31 @@ class BadHeaderError(Exception):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request's own headers say about its turn. `run` and `parent` are None when they do not say."""
+    """Whose a turn is and what its request's headers say about it. `run` and `parent` are None when they do not say."""
 
     run: RunId | None
     parent: RunId | None
     service_class: ServiceClass
+    principal: PrincipalId
     caller: CallerId
 
 
-def standing_of(headers: dict[bytes, bytes], *, caller_bytes: int) -> Standing:
-    """Read the headers of ours; the caller's name is cut at so many bytes.
+def standing_of(headers: dict[bytes, bytes], principal: Principal, *, caller_bytes: int) -> Standing:
+    """Read the headers of ours; the class is the principal's usual one unless named, the caller's name is cut.
 
     Raises:
         BadHeaderError: a run id that is not 1 to 128 printable ASCII characters, or an unknown class.
     """
-    service_class = _CLASSES.get(headers.get(CLASS_HEADER, b"interactive"))
+    named = headers.get(CLASS_HEADER)
+    service_class = principal.usual_class if named is None else _CLASSES.get(named)
     if service_class is None:
-        shown = headers[CLASS_HEADER].decode("ascii", "backslashreplace")[:100]
+        shown = (named or b"").decode("ascii", "backslashreplace")[:100]
         raise BadHeaderError(f"x-luftpause-class is {shown!r}: it must be 'interactive' or 'batch'")
     return Standing(
         run=_run_id(headers, RUN_HEADER),
         parent=_run_id(headers, PARENT_HEADER),
         service_class=service_class,
+        principal=principal.name,
         caller=_caller(headers.get(CALLER_HEADER, b"")[:caller_bytes]),
     )
 
@@ -114,6 +120,13 @@ def for_engine(headers: Sequence[Header], names: Container[bytes]) -> list[Heade
     return [header for header in headers if _GOES_UPSTREAM[header[0]]]
 
 
+def query_for_engine(query: bytes) -> bytes:
+    """Return a query without its `key`, which is a token of ours. The rest stays as it is."""
+    if not query:
+        return query
+    return b"&".join(part for part in query.split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != b"key")
+
+
 def for_client(headers: Iterable[Header], run: RunId) -> list[Header]:
     """Return the engine's headers that go on to the client, and the run's."""
     kept: list[Header] = [(RUN_HEADER, run.encode("ascii"))]
@@ -132,6 +145,11 @@ def reframed(headers: Iterable[Header]) -> tuple[Header, ...]:
         for header in headers
         if header[0] not in _NOT_DOWNSTREAM and header[0] not in (b"content-length", b"content-type")
     )
+
+
+def without_length(headers: Iterable[Header]) -> list[Header]:
+    """Return the engine's headers less the length, which a body said in other words has not."""
+    return [header for header in headers if header[0] != b"content-length"]
 
 
 def _without_named(headers: Iterable[Header], connection: bytes) -> list[Header]:

@@ -15,31 +15,28 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.dialects.dialect import WayBack
+from luftpause.core.dialects.chat_said import AnswerText
+from luftpause.core.dialects.dialect import UnfitAnswerError, WayBack
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
 from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ReplicaId, RunId
+from luftpause.core.model.principals import ANONYMOUS, Principal
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed
 from luftpause.ports.asgi import Line, Send
-from luftpause.ports.engines import (
-    EngineBrokeError,
-    Engines,
-    EngineUnreachableError,
-    Exchange,
-    Header,
-)
+from luftpause.ports.engines import EngineBrokeError, Engines, EngineUnreachableError, Exchange, Header
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
-from luftpause.services.dataplane.endings import BUSY, ending_of, retry_after_s
-from luftpause.services.dataplane.forwarding import Asked, forward, is_event_stream, observer_of
-from luftpause.services.dataplane.headers import for_client, fresh_run, reframed
+from luftpause.services.dataplane.endings import BUSY, ending_of, marked, retry_after_s
+from luftpause.services.dataplane.forwarding import CHAT, Asked, forward, is_event_stream, observer_of
+from luftpause.services.dataplane.headers import for_client, fresh_run, reframed, without_length
 from luftpause.services.dataplane.keepalive import Keepalive, Keepalives
 from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.services.dataplane.spoken import Spoken
 
 WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Longest answer that is kept to be said in other words; nothing honest is longer."""
@@ -61,6 +58,7 @@ class Surroundings:
     turns: OpenTurns
     metrics: DataplaneMetrics
     settings: DataplaneSettings
+    spoken: Spoken
     keepalives: Keepalives
 
 
@@ -70,6 +68,7 @@ class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
     line: Line
     headers: Sequence[Header]
     send: Send
+    principal: Principal = ANONYMOUS
 
 
 class TurnCourse:
@@ -86,9 +85,11 @@ class TurnCourse:
         "_exchange",
         "_head_sent",
         "_keepalive",
+        "_listener",
         "_offer",
         "_over",
         "_run",
+        "_said",
         "_since",
         "_spoke",
         "_wants_stream",
@@ -106,6 +107,8 @@ class TurnCourse:
         self._dialect = asked.dialect
         self._wants_stream = asked.stream
         self._exchange: Exchange | None = None
+        self._said = asked.said
+        self._listener: AnswerText | None = None
         self._keepalive: Keepalive | None = None
         self._client_left = False
         self._head_sent = False
@@ -132,7 +135,7 @@ class TurnCourse:
                 ending = "the dataplane shut down"
                 raise
             ending = TurnAbandoned
-            self._count(GONE)
+            self._counts.answered(GONE)
             _running().uncancel()
         finally:
             self._over = True
@@ -168,8 +171,7 @@ class TurnCourse:
                 raise
             await self._scheduler_failed("the scheduler dropped the turn")  # the placement was cancelled, not we
             return None
-        held_s = time.monotonic() - self._since
-        self._counts.held.add(held_s)
+        self._counts.held.add(time.monotonic() - self._since)
         return placement
 
     async def _forward(self, placement: Placement) -> float | None:
@@ -181,7 +183,8 @@ class TurnCourse:
         turn, turns, asked = self._offer.turn, self._around.turns, self._asked
         assert asked is not None, "a turn that was answered is not forwarded again"
         try:
-            forwarded = forward(asked, placement)
+            speaks = self._dialect.name == CHAT or await self._around.spoken.at(placement, self._dialect.name)
+            forwarded = forward(asked, placement, speaks=speaks)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
         except BadRequestError as error:
             turns.end(turn, TurnFailed(turn=turn, cause=str(error)))
@@ -206,7 +209,7 @@ class TurnCourse:
                 if not (stream and self._wants_stream):
                     self._stop_keepalive()
                 await self._pass_on(exchange, observer, placement, back)
-        except EngineBrokeError as error:
+        except (EngineBrokeError, UnfitAnswerError) as error:
             await self._broke_off(placement.replica, error)
         return None
 
@@ -214,8 +217,9 @@ class TurnCourse:
         self, exchange: Exchange, observer: Observer | None, placement: Placement, back: WayBack | None
     ) -> None:
         """Send an answer on as it comes, and look at it in passing."""
-        self._count(str(exchange.status))
-        self._send_head(exchange.status, _head(exchange, back, self._run))
+        self._counts.answered(str(exchange.status))
+        headers = exchange.headers if back is None else without_length(exchange.headers)
+        self._send_head(exchange.status, for_client(headers, self._known_run))
         line = self._call.line
 
         def take(data: bytes, is_last: bool) -> bool:
@@ -238,8 +242,12 @@ class TurnCourse:
             self._stop_keepalive()
             if exchange.status == 200:
                 self._first_byte()
+            if self._said is not None:
+                self._listener = AnswerText(stream=is_event_stream(exchange.headers))
         done = observer.done
         observer.feed(data)
+        if self._listener is not None:
+            self._listener.feed(data)
         if observer.done and not done:
             self._end(exchange, observer, placement)
 
@@ -258,11 +266,12 @@ class TurnCourse:
         seen = None if observer is None else observer.observed()
         if seen is not None and seen.error and not seen.finish:
             raise EngineBrokeError(seen.error)
+        whole = back.end()
         self._end(exchange, observer, placement)
         self._over = True
-        self._count(str(exchange.status))
+        self._counts.answered(str(exchange.status))
         headers = reframed(exchange.headers)
-        await send_body(self._call.send, self._known_run, back.end(), status=exchange.status, more=headers)
+        await send_body(self._call.send, self._known_run, whole, status=exchange.status, more=headers)
 
     async def _refuse_in_other_words(self, exchange: Exchange, placement: Placement, back: WayBack | None) -> None:
         """Tell of an engine's refusal where its own words will not do."""
@@ -278,7 +287,7 @@ class TurnCourse:
             return
         self._over = True
         self._stop_keepalive()
-        self._count(str(exchange.status))
+        self._counts.answered(str(exchange.status))
         said_so = back.error(exchange.status, body)
         headers = reframed(exchange.headers)
         await send_body(self._call.send, self._known_run, said_so, status=exchange.status, more=headers)
@@ -304,12 +313,12 @@ class TurnCourse:
         """Report the end of the turn, unless that was done."""
         turn, turns = self._offer.turn, self._around.turns
         if turn in turns:
-            turns.end(turn, ending_of(turn, placement, exchange, observer))
+            report = ending_of(turn, placement, exchange, observer)
+            turns.end(turn, marked(report, self._said, self._listener))
 
     def _first_byte(self) -> None:
-        seconds = time.monotonic() - self._since
         self._spoke = True
-        self._counts.first_byte.add(seconds)
+        self._counts.first_byte.add(time.monotonic() - self._since)
         self._around.turns.tell(FirstTokenSeen(turn=self._offer.turn))
 
     def _engine_failed(self, replica: ReplicaId, error: Exception) -> str:
@@ -320,7 +329,7 @@ class TurnCourse:
         self._around.turns.end(turn, TurnFailed(turn=turn, cause=cause))
         return cause
 
-    async def _broke_off(self, replica: ReplicaId, error: EngineBrokeError) -> None:
+    async def _broke_off(self, replica: ReplicaId, error: Exception) -> None:
         """Tell of an answer that was begun and is not whole: by cutting it, where some of it was sent."""
         cause = self._engine_failed(replica, error)
         if self._head_sent and (self._spoke or not self._committed):
@@ -337,16 +346,13 @@ class TurnCourse:
 
     async def _fail(self, failure: Failure) -> None:
         self._stop_keepalive()
-        self._count(str(failure.status))
+        self._counts.answered(str(failure.status))
         if self._head_sent:
             event = self._dialect.error_event(failure)
             await self._call.line.room()
             self._call.line.end(event)
         else:
             await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
-
-    def _count(self, status: str) -> None:
-        self._counts.answered(status)
 
     @property
     def _known_run(self) -> RunId:
@@ -387,8 +393,3 @@ def _running() -> asyncio.Task[None]:
     task: asyncio.Task[None] | None = asyncio.current_task()
     assert task is not None, "an ASGI application runs in a task"
     return task
-
-
-def _head(exchange: Exchange, back: WayBack | None, run: RunId | None) -> list[Header]:
-    headers = exchange.headers if back is None else [h for h in exchange.headers if h[0] != b"content-length"]
-    return for_client(headers, run or fresh_run())

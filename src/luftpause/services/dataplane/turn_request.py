@@ -9,8 +9,7 @@ from luftpause.core.dialects.dialect import Dialect, Peek
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.harness import HarnessSession, harness_session
 from luftpause.core.dialects.request import BadRequestError
-from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL
-from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.dialects.said import Said, said_in
 from luftpause.core.model.turns import IdentityKeys, TurnOffer
 from luftpause.ports.asgi import ClientLeftError
 from luftpause.services.dataplane.answers import send_failure
@@ -22,10 +21,11 @@ from luftpause.services.dataplane.turn_course import ClientCall, Surroundings, T
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client addressed. `query` is without its question mark."""
+    """What a client addressed: the path decoded, and as it came; `query` is without its question mark."""
 
     dialect: Dialect
     path: str
+    raw_path: bytes
     query: bytes = b""
 
 
@@ -49,45 +49,68 @@ async def serve_turn(around: Surroundings, target: Target, call: ClientCall, hea
 
 async def _take_in(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> TurnCourse:
     """Return the course of the turn that a request asks for; the course alone holds the body then."""
-    standing = standing_of(headers, caller_bytes=around.settings.caller_bytes)
+    standing = standing_of(headers, call.principal, caller_bytes=around.settings.caller_bytes)
+    refusal = call.principal.refusal_of(standing.service_class)
+    if refusal:
+        raise IntakeError(Failure(code=FailureCode.FORBIDDEN_CLASS, message=refusal))
     check_media_type(headers)
     body = await read_body(headers, call.line, around.settings)
     harness = harness_session(headers)
     found = target.dialect.peek(target.path, body, with_identity=standing.run is None and not harness.session)
+    said = None
+    if standing.run is None and not harness.session and not found.tool_calls:
+        said = said_in(target.dialect.conversation(body), f"{standing.caller}\0{found.model}")
     return TurnCourse(
         around,
         call,
         run=standing.run,
-        offer=_offer(around, standing, harness, found, len(body)),
+        offer=_offer(around, standing, harness, found, said, len(body)),
         asked=Asked(
             dialect=target.dialect,
-            target=target.path.encode() + (b"?" + target.query if target.query else b""),
+            target=target.raw_path + (b"?" + target.query if target.query else b""),
             path=target.path,
             stream=found.stream,
             headers=for_engine(call.headers, headers),
             body=body,
+            said=said,
         ),
     )
 
 
 def _offer(
-    around: Surroundings, standing: Standing, harness: HarnessSession, found: Peek, prompt_bytes: int
+    around: Surroundings,
+    standing: Standing,
+    harness: HarnessSession,
+    found: Peek,
+    said: Said | None,
+    prompt_bytes: int,
 ) -> TurnOffer:
     return TurnOffer(
         turn=around.turns.open(),
         peer=around.turns.peer,
         model=found.model,
-        kind=ReplicaKind.GENERATIVE,
+        kind=found.kind,
         service_class=standing.service_class,
         caller=standing.caller,
-        principal=ANONYMOUS_PRINCIPAL,
+        principal=standing.principal,
         keys=IdentityKeys(
             run=standing.run,
-            session=harness.session,
+            session=_of_model(harness.session, found),
             tool_calls=found.tool_calls,
             cache_key=found.cache_key,
+            said=() if said is None else said.marks,
             parent=standing.parent,
-            parent_session=harness.parent,
+            parent_session=_of_model(harness.parent, found),
         ),
         prompt_bytes=prompt_bytes,
+        shape=found.shape,
     )
+
+
+def _of_model(session: str, found: Peek) -> str:
+    """Return a harness's session as far as one model takes part in it.
+
+    A harness asks small models about titles and the like in the same session: what one model has cached is none of the
+    other's, and such a question must not end the pause of the run beside it.
+    """
+    return f"{session} {found.model}" if session else ""

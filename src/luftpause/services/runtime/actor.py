@@ -16,6 +16,7 @@ from luftpause.core.runs.events import (
     Ending,
     Event,
     RunFailed,
+    RunSpawned,
     ToolCallIntended,
     ToolCallRejected,
     ToolReturned,
@@ -120,6 +121,7 @@ class RunActor:
         request = TurnRequest(
             run=action.run,
             parent=action.parent,
+            principal=self._spawn.principal,
             caller=action.caller,
             service_class=action.service_class,
             model=action.model,
@@ -165,7 +167,11 @@ class RunActor:
         )
 
     def _granted(self) -> tuple[ToolSpec, ...]:
-        return self._around.ledger.state.runs[self._run].spawn.tools
+        return self._spawn.tools
+
+    @property
+    def _spawn(self) -> RunSpawned:
+        return self._around.ledger.state.runs[self._run].spawn
 
 
 def _ms_since(started: float) -> int:

@@ -11,6 +11,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+import msgspec
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INVALID_REQUEST
@@ -20,8 +23,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from luftpause.core.dialects.failures import Failure
 from luftpause.core.runs.state import Totals
 from luftpause.core.runs.view import RunView
+from luftpause.ports.asgi import Receive, Scope, Send, principal_of
 from luftpause.services.runtime.server import RuntimeTools
 from luftpause.services.runtime.service import RuntimeService
 
@@ -39,8 +44,10 @@ def build_app(service: RuntimeService, version: str) -> Starlette:
         async with sessions.run():
             yield
 
-    async def status(_request: Request) -> Response:
-        return JSONResponse({"runs": [_run(run) for run in service.look_at_all()]})
+    async def status(request: Request) -> Response:
+        principal = principal_of(request.scope)
+        seen = service.look_at_all(None if principal.sees_all else principal.name)
+        return JSONResponse({"runs": [_run(run) for run in seen]})
 
     async def health(_request: Request) -> Response:
         failure = service.journal_failure
@@ -53,7 +60,7 @@ def build_app(service: RuntimeService, version: str) -> Starlette:
 
     return Starlette(
         routes=[
-            Route(MCP, StreamableHTTPASGIApp(sessions)),
+            Route(MCP, _Owned(StreamableHTTPASGIApp(sessions))),
             Route("/status", status),
             Route("/health", health),
             Route("/metrics", metrics),
@@ -61,6 +68,19 @@ def build_app(service: RuntimeService, version: str) -> Starlette:
         lifespan=lifespan,
         exception_handlers={404: _not_found, 405: _method_not_allowed},
     )
+
+
+class _Owned:
+    """Tells the SDK whose a request is: it lets nobody else into a session that somebody opened."""
+
+    def __init__(self, app: StreamableHTTPASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope."""
+        name = principal_of(scope).name
+        user = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
+        await self._app({**scope, "user": user}, receive, send)
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
@@ -74,9 +94,17 @@ async def _method_not_allowed(request: Request, error: Exception) -> Response:
     return response
 
 
+def error_at(_path: str, failure: Failure) -> bytes:
+    """Return the body that tells of a failure, at whatever path."""
+    return _error(failure.message)
+
+
 def _refusal(status: int, message: str) -> Response:
-    error = {"code": INVALID_REQUEST, "message": message}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status_code=status)
+    return Response(_error(message), status_code=status, media_type="application/json")
+
+
+def _error(message: str) -> bytes:
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": message}})
 
 
 def _shown(request: Request) -> str:

@@ -21,10 +21,12 @@ from mcp_types import (
 )
 from starlette.requests import Request
 
-from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, ModelName, PrincipalId, RunId
+from luftpause.core.model.ids import ModelName, RunId
+from luftpause.core.model.principals import ANONYMOUS, Principal
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.runs.tools import ToolSpec
 from luftpause.core.runs.view import RunView
+from luftpause.ports.asgi import principal_of
 from luftpause.services.runtime.identity import caller_of
 from luftpause.services.runtime.orders import NotKeptError, SpawnOrder, SpawnRefusedError, UnknownHandleError
 from luftpause.services.runtime.schema_fit import misfit, shown
@@ -44,7 +46,7 @@ INSTRUCTIONS: Final = (
 class _SpawnArguments(msgspec.Struct, rename="camel"):
     task: str
     model: str | None = None
-    service_class: ServiceClass = ServiceClass.INTERACTIVE
+    service_class: ServiceClass | None = None
     system: str | None = None
     max_tool_calls: int | None = None
     tools: tuple[str, ...] | None = None
@@ -120,13 +122,17 @@ class RuntimeTools:
         # Not strictly: the schema was checked, and to JSON 2.0 is an integer too.
         asked = msgspec.convert(arguments, _SpawnArguments, strict=False)
         principal = _principal(context)
+        service_class = asked.service_class or principal.usual_class
+        refusal = principal.refusal_of(service_class)
+        if refusal:
+            raise SpawnRefusedError(refusal)
         headers = {} if context.request is None else context.request.headers
         order = SpawnOrder(
             task=asked.task,
-            principal=principal,
-            caller=caller_of(headers, dict(context.meta or {}), principal, max_bytes=self._settings.caller_bytes),
+            principal=principal.name,
+            caller=caller_of(headers, dict(context.meta or {}), principal.name, max_bytes=self._settings.caller_bytes),
             model=None if asked.model is None else ModelName(asked.model),
-            service_class=asked.service_class,
+            service_class=service_class,
             system=asked.system,
             tools=asked.tools,
             max_tool_calls=self._settings.max_tool_calls if asked.max_tool_calls is None else asked.max_tool_calls,
@@ -139,7 +145,7 @@ class RuntimeTools:
     async def _await(self, context: Context, arguments: Mapping[str, object]) -> Answer:
         asked = msgspec.convert(arguments, _AwaitArguments)
         timeout_s = self._settings.await_default_s if asked.timeout is None else asked.timeout
-        principal = _principal(context)
+        principal = _principal(context).name
         clock = asyncio.get_running_loop().time
         began = clock()
         while True:
@@ -154,7 +160,7 @@ class RuntimeTools:
 
     async def _status(self, context: Context, arguments: Mapping[str, object]) -> Answer:
         asked = msgspec.convert(arguments, _StatusArguments)
-        principal = _principal(context)
+        principal = _principal(context).name
         if asked.handles is None:
             runs = self._service.look_at_all(principal)
         else:
@@ -163,14 +169,14 @@ class RuntimeTools:
 
     async def _cancel(self, context: Context, arguments: Mapping[str, object]) -> Answer:
         asked = msgspec.convert(arguments, _CancelArguments)
-        return _run(await self._service.cancel(_principal(context), asked.handle))
+        return _run(await self._service.cancel(_principal(context).name, asked.handle))
 
     async def _tools(self, _context: Context, _arguments: Mapping[str, object]) -> Answer:
         return {"tools": [_tool(tool) for tool in await self._service.catalogue()]}
 
 
-def _principal(_context: Context) -> PrincipalId:
-    return ANONYMOUS_PRINCIPAL
+def _principal(context: Context) -> Principal:
+    return ANONYMOUS if context.request is None else principal_of(context.request.scope)
 
 
 def _error(text: str) -> CallToolResult:

@@ -279,6 +279,7 @@ class RuntimeService:
             actor.put(ending)
 
     def _report_end(self, run: RunId) -> None:
-        report = asyncio.create_task(self._turns.end_run(run), name=f"end of {run}")
+        principal = self._ledger.state.runs[run].spawn.principal
+        report = asyncio.create_task(self._turns.end_run(principal, run), name=f"end of {run}")
         self._reports.add(report)
         report.add_done_callback(self._reports.discard)

@@ -3,6 +3,7 @@
 Knows how the state is shown as JSON, and nothing of how it comes about.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,11 +16,16 @@ from starlette.routing import BaseRoute, Route
 
 from luftpause import __version__
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
+from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.reasons import explain
-from luftpause.core.scheduling.state import Window
+from luftpause.core.scheduling.state import State, Window
 from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, ToolView, view
 from luftpause.services.scheduler.service import SchedulerService
 
+_WAY_OUT: Final = (
+    "this is the scheduler, it answers GET /status, /metrics and /health; models answer at the LLM door,"
+    " http://127.0.0.1:8080/v1 unless it was moved"
+)
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 Json = dict[str, object]
@@ -51,24 +57,28 @@ class SchedulerHttp:
         )
 
     async def _get_status(self, _: Request) -> Response:
-        return _json(status_body(self._service))
+        service = self._service
+        # A state never changes, so a thread may look at thousands of callers while the loop goes on.
+        return await asyncio.to_thread(_status, service.state, service.now(), service.settings.policy, service.uptime_s)
 
     async def _get_metrics(self, _: Request) -> Response:
         return Response(self._service.metrics.render(), headers={"content-type": METRICS_TYPE})
 
 
-def status_body(service: SchedulerService) -> Json:
+def _status(state: State, now: Instant, policy: str, uptime_s: float) -> Response:
     """Return what `GET /status` answers; docs/status.schema.json describes it."""
-    seen = view(service.state, service.now())
-    return {
-        "version": __version__,
-        "policy": service.settings.policy,
-        "uptime_s": round(service.uptime_s, 3),
-        "replicas": [_replica(replica) for replica in seen.replicas],
-        "held": [_held(held) for held in seen.held],
-        "runs": [_runs(runs) for runs in seen.runs],
-        "tools": [_tool(tool) for tool in seen.tools],
-    }
+    seen = view(state, now)
+    return _json(
+        {
+            "version": __version__,
+            "policy": policy,
+            "uptime_s": round(uptime_s, 3),
+            "replicas": [_replica(replica) for replica in seen.replicas],
+            "held": [_held(held) for held in seen.held],
+            "runs": [_runs(runs) for runs in seen.runs],
+            "tools": [_tool(tool) for tool in seen.tools],
+        }
+    )
 
 
 def _replica(replica: ReplicaView) -> Json:
@@ -125,7 +135,7 @@ async def _get_health(_: Request) -> Response:
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
-    return _failure(Failure(code=FailureCode.NOT_FOUND, message=f"nothing at '{request.url.path}'"))
+    return _failure(Failure(code=FailureCode.NOT_FOUND, message=f"nothing at '{request.url.path}': {_WAY_OUT}"))
 
 
 async def _method_not_allowed(request: Request, error: Exception) -> Response:

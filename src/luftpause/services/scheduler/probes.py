@@ -6,17 +6,16 @@ are probed side by side: a slow one delays no other.
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from luftpause.core.dialects.engine_metrics import parse_load, recognise
 from luftpause.core.model.ids import ReplicaId
-from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaSpec
 from luftpause.core.scheduling.events import ReplicaProbed
 from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, EngineUnreachableError
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
-from luftpause.services.scheduler.spoken import spoken_at
 
 METRICS_PATH: Final = "/metrics"
 METRICS_BYTES_MAX: Final = 1024 * 1024
@@ -31,10 +30,11 @@ _log = logging.getLogger("luftpause.probes")
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A body, or why there is none: one of the two is empty."""
+    """A body, or why there is none: one of the two is empty. `late`: it may be there, and did not arrive in time."""
 
     text: str | None
     cause: str = ""
+    late: bool = False
 
 
 class Prober:
@@ -75,18 +75,14 @@ class Prober:
         loop = asyncio.get_running_loop()
         period_s = self._settings.probe_eager_s
         overdue_at: float | None = loop.time() + self._settings.not_ready_warning_s
-        asks = True
         while True:
             started = loop.time()
             try:
                 probe = await self.probe(spec)
-                if asks and probe.healthy:
-                    probe = replace(probe, dialects=await self._spoken(spec))
             except Exception:  # noqa: BLE001 — a probe that breaks must not end the probing of its replica
                 _log.exception("probe_failed", extra={"replica": spec.replica})
                 probe = ReplicaProbed(replica=spec.replica, healthy=False, cause="probing failed; the log says how")
                 period_s = self._settings.probe_period_s
-            asks = not probe.healthy or (asks and probe.dialects is None)
             self._service.probed(probe)
             if probe.healthy:
                 period_s = self._settings.probe_period_s
@@ -106,6 +102,8 @@ class Prober:
             ]
         texts = [text for report in reports if (text := report.result().text) is not None]
         loads = [load for text in texts if (load := parse_load(text)) is not None]
+        if any(report.result().late for report in reports):
+            loads = []  # a router's load without that of one of its engines would be too small by nobody knows how much
         return ReplicaProbed(
             replica=spec.replica,
             healthy=health.result().text is not None,
@@ -113,14 +111,6 @@ class Prober:
             engine=_engine(spec, texts),
             cause=health.result().cause,
         )
-
-    async def _spoken(self, spec: ReplicaSpec) -> tuple[str, ...] | None:
-        """Return the wire formats that a replica speaks besides, by its declaration or, without one, by asking it."""
-        if spec.dialects is not None:
-            return spec.dialects
-        if spec.kind is ReplicaKind.SINGLE_PASS:
-            return ()
-        return await spoken_at(self._engines, spec.endpoint, self._settings.probe_timeout_s)
 
     async def _fetch(self, endpoint: Endpoint, path: str, bytes_max: int) -> _Fetched:
         """Return the body of a 200 answer, cut at the limit; the cause for any other answer or none in time."""
@@ -137,7 +127,7 @@ class Prober:
                 finally:
                     exchange.close()
         except TimeoutError:
-            return _Fetched(None, f"no answer from {path} within {self._settings.probe_timeout_s:g} s")
+            return _Fetched(None, f"no answer from {path} within {self._settings.probe_timeout_s:g} s", late=True)
         except (EngineUnreachableError, EngineBrokeError) as error:
             return _Fetched(None, str(error))
         return _Fetched(body[:bytes_max].decode("utf-8", errors="replace"))

@@ -34,6 +34,7 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.reasons import explain
+from luftpause.core.scheduling.services import service_for
 from luftpause.core.scheduling.state import Decision, Run, State, empty_state
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 from luftpause.services.scheduler.identity import RunIdentity
@@ -130,12 +131,13 @@ class SchedulerService:
             raise TurnRefusedError(_SHUTTING_DOWN)
         known = self._tickets.waiting(offer.turn)
         if known is not None:
-            self._submit(_arrival(offer, known.run, self._identity.parent(offer.principal, offer.keys)))
+            self._submit(self._arrival(offer, known.run))
             return known
         now = self.now()
         run = self._run_of(offer, now)
+        arrival = self._arrival(offer, run)
         ticket = self._tickets.write(offer.turn, run)
-        self._submit(_arrival(offer, run, self._identity.parent(offer.principal, offer.keys)))
+        self._submit(arrival)
         if ticket.placement.done():
             error = ticket.placement.exception()
             if error is not None:
@@ -201,13 +203,46 @@ class SchedulerService:
         Raises:
             TurnRefusedError: it names a run of somebody else.
         """
-        turn = self._state.turns.get(offer.turn) or self._state.held.get(offer.turn)
-        if turn is not None:
-            return turn.arrival.run
+        known = self._known(offer.turn)
+        if known is not None:
+            return known.run
         run = self._identity.resolve(offer.principal, offer.keys, now)
         if isinstance(run, Refusal):
             raise TurnRefusedError(run)
         return run
+
+    def _known(self, turn: TurnId) -> TurnArrived | None:
+        """Return what is known of a turn that is open already."""
+        found = self._state.turns.get(turn) or self._state.held.get(turn)
+        return None if found is None else found.arrival
+
+    def _arrival(self, offer: TurnOffer, run: RunId) -> TurnArrived:
+        """Return an offer as the event that it is.
+
+        Raises:
+            TurnRefusedError: it names no model, and not one alone is served.
+        """
+        known = self._known(offer.turn)
+        service = (
+            service_for(self._state.serving, offer.kind, offer.model) if known is None else (known.kind, known.model)
+        )
+        if isinstance(service, Refusal):
+            raise TurnRefusedError(service)
+        kind, model = service
+        return TurnArrived(
+            turn=offer.turn,
+            peer=offer.peer,
+            run=run,
+            model=model,
+            kind=kind,
+            service_class=offer.service_class,
+            caller=offer.caller,
+            principal=offer.principal,
+            parent=self._identity.parent(offer.principal, offer.keys),
+            prompt_bytes=offer.prompt_bytes,
+            age_s=offer.age_s,
+            shape=offer.shape,
+        )
 
     def _submit(self, event: Event) -> None:
         """Take an event in now, or right after the one that is being taken in."""
@@ -269,7 +304,7 @@ class SchedulerService:
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("turn_placed", extra=_placed_fields(action))
         replica = self._state.replicas[action.replica]
-        spec = replica.spec
+        spec, turn = replica.spec, self._state.turns[action.turn]
         if spec is None:
             message = f"replica '{action.replica}' is not declared yet"
             self._tickets.refuse(action.turn, Refusal(reason=RefusalReason.SCHEDULER_FAULT, message=message))
@@ -279,7 +314,9 @@ class SchedulerService:
                 endpoint=spec.endpoint,
                 why=action.why.value,
                 engine=replica.engine,
-                dialects=replica.dialects,
+                dialects=spec.dialects,
+                kind=turn.arrival.kind,
+                model=turn.arrival.model,
             )
             self._tickets.place(action.turn, placement)
 
@@ -337,22 +374,6 @@ class SchedulerService:
 
 _SHUTTING_DOWN = Refusal(reason=RefusalReason.SHUTTING_DOWN, message="the scheduler is shutting down")
 _FAULT = Refusal(reason=RefusalReason.SCHEDULER_FAULT, message="the scheduler failed on this turn; retry it")
-
-
-def _arrival(offer: TurnOffer, run: RunId, parent: RunId | None) -> TurnArrived:
-    return TurnArrived(
-        turn=offer.turn,
-        peer=offer.peer,
-        run=run,
-        model=offer.model,
-        kind=offer.kind,
-        service_class=offer.service_class,
-        caller=offer.caller,
-        principal=offer.principal,
-        parent=parent,
-        prompt_bytes=offer.prompt_bytes,
-        age_s=offer.age_s,
-    )
 
 
 def _placed_fields(action: PlaceTurn) -> dict[str, object]:

@@ -7,9 +7,10 @@ text, one. Knows nothing of replies.
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from luftpause.testkit.fake_engine.chains import Piece
 
@@ -124,6 +125,8 @@ class Chat(msgspec.Struct, frozen=True):
     max_completion_tokens: int | None = None
     priority: int | None = None
     response_format: ResponseFormat | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
 
     @property
     def task(self) -> str:

@@ -10,12 +10,13 @@
 | `[die]` | cut the connection in the middle of the reply |
 | `[stall]` | stop in the middle of the reply and say nothing more |
 | `[no-usage]` | leave the usage out |
+| `[no-logprobs]` | leave the logprobs out, as an engine does that knows none |
 """
 
 import re
 from dataclasses import dataclass
 
-_KINDS = "tools|parallel|tool|tokens|fail|die|stall|no-usage"
+_KINDS = "tools|parallel|tool|tokens|fail|die|stall|no-usage|no-logprobs"
 _MARKER = re.compile(rf"\[({_KINDS})(?::([A-Za-z0-9_.-]{{1,128}}))?(?::(\d{{1,6}}))?\]")
 COUNT_MAX = 100_000
 
@@ -33,6 +34,7 @@ class Orders:
     die: bool = False
     stall: bool = False
     no_usage: bool = False
+    no_logprobs: bool = False
 
 
 def read_orders(text: str) -> Orders:
@@ -50,6 +52,7 @@ def read_orders(text: str) -> Orders:
         die="die" in found,
         stall="stall" in found,
         no_usage="no-usage" in found,
+        no_logprobs="no-logprobs" in found,
     )
 
 

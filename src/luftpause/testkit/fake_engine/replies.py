@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from luftpause.testkit.fake_engine.alternatives import Alternatives, beside, chosen_among, options_in
 from luftpause.testkit.fake_engine.arguments import fill_arguments, fill_value
 from luftpause.testkit.fake_engine.conversations import (
     CalledFunction,
@@ -45,9 +46,10 @@ class UnknownToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A token of text."""
+    """A token of text. `alternatives`: itself and what else was likely; empty unless they were asked for."""
 
     text: str
+    alternatives: Alternatives = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,13 @@ def _text_deltas(chat: Chat, orders: Orders, settings: Settings, conversation: s
     rng = random.Random(f"{settings.seed}:{conversation}")  # noqa: S311 - filler
     length = settings.reply_tokens if orders.tokens is None else orders.tokens
     words = itertools.islice(_words(chat, rng), max(1, length))
-    return tuple(TextDelta(f" {word}" if index else word) for index, word in enumerate(words))
+    said = [f" {word}" if index else word for index, word in enumerate(words)]
+    if not chat.logprobs or orders.no_logprobs:
+        return tuple(map(TextDelta, said))
+    among = [beside(token) for token in said]
+    if options := options_in(chat.task):
+        among[0] = chosen_among(options, chat.task, settings.seed)
+    return tuple(TextDelta(likely[0][0], likely[: chat.top_logprobs] or likely[:1]) for likely in among)
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -68,7 +68,7 @@ class ChatEnvelope(Envelope):
 
     def tokens(self, deltas: Sequence[Delta]) -> bytes:
         """Return one chunk per token."""
-        return b"".join(self._choice_chunk(_delta(delta), None) for delta in deltas)
+        return b"".join(self._choice_chunk(_delta(delta), None, _logprobs((delta,))) for delta in deltas)
 
     def finish(self, reason: str) -> bytes:
         """Return the chunk that says why the reply ended."""
@@ -87,10 +87,10 @@ class ChatEnvelope(Envelope):
                 }
                 for call in message.tool_calls
             ]
-        return {"index": 0, "message": said, "logprobs": None, "finish_reason": reply.finish_reason}
+        return {"index": 0, "message": said, "logprobs": _logprobs(reply.deltas), "finish_reason": reply.finish_reason}
 
-    def _choice_chunk(self, delta: Json, reason: str | None) -> bytes:
-        return self._chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}], {})
+    def _choice_chunk(self, delta: Json, reason: str | None, logprobs: Json | None = None) -> bytes:
+        return self._chunk([{"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": reason}], {})
 
 
 class TextEnvelope(Envelope):
@@ -139,13 +139,28 @@ def encoded(value: object) -> bytes:
 
 def _delta(delta: Delta) -> Json:
     match delta:
-        case TextDelta(text):
+        case TextDelta(text=text):
             return {"content": text}
         case CallDelta(index, "", _, arguments):
             return {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}
         case CallDelta(index, call_id, name, arguments):
             function = {"name": name, "arguments": arguments}
             return {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": function}]}
+
+
+def _logprobs(deltas: Sequence[Delta]) -> Json | None:
+    """Return the logprobs of tokens of text; None where they were not asked for."""
+    told = [delta for delta in deltas if isinstance(delta, TextDelta) and delta.alternatives]
+    content = [
+        {**_token(delta.alternatives[0]), "top_logprobs": [_token(each) for each in delta.alternatives]}
+        for delta in told
+    ]
+    return {"content": content, "refusal": None} if content else None
+
+
+def _token(alternative: tuple[str, float]) -> Json:
+    text, logprob = alternative
+    return {"token": text, "logprob": logprob, "bytes": list(text.encode("utf-8", "surrogatepass"))}
 
 
 def _text(text: str, reason: str | None) -> Json:

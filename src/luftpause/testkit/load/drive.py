@@ -94,7 +94,7 @@ async def drive(plan: Plan, engines: Engines, board: Board) -> None:
     if runs is None and plan.duration_s is None:
         runs = plan.agents or plan.sub_agents
     if not plan.agents:
-        token = os.environ.get(plan.token_env, "") if plan.token_env else ""
+        token = os.environ.get(plan.token_env, "").strip() if plan.token_env else ""
         async with mcp_client(plan.mcp_url, token=token, caller=plan.habits.caller) as client:
             one_run = sub_agent(client, plan.habits)
             await closed_loop(one_run, board, workers=plan.sub_agents, runs=runs, duration_s=plan.duration_s)

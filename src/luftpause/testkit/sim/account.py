@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from luftpause.core.model.ids import ReplicaId, TurnId
 from luftpause.core.model.refusals import RefusalReason
-from luftpause.core.model.turns import ServiceClass
+from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import Event, TurnArrived
 from luftpause.core.scheduling.state import Limits
@@ -61,6 +61,9 @@ class Account:
                     assert action.turn in self.book.waiting, f"{action.turn} is told to wait and does not"
                     home = self._owed_home(self.book.waiting[action.turn].offer)
                     assert home is None, f"{action.turn} comes back to {home}, where batch has its place, and waits"
+                    able = self.book.sites_for(self.book.waiting[action.turn].offer)
+                    is_errand = self.book.waiting[action.turn].offer.shape is TurnShape.ERRAND
+                    assert not (is_errand and able), f"{action.turn} needs no room, and waits beside {able}"
                     self.book.queue(action.turn)
                 case RefuseTurn():
                     expected = refusals.pop(action.turn, None)
@@ -98,8 +101,11 @@ class Account:
         sites = book.sites_for(offer)
         assert action.replica in sites, f"{action.turn} went to {action.replica}; it may go to {sorted(sites)}"
         site = book.sites[action.replica]
-        if not self._has_room(site, action.replica, offer.service_class):
-            newcomer = isinstance(event, TurnArrived) and event.turn == action.turn
+        newcomer = isinstance(event, TurnArrived) and event.turn == action.turn
+        if newcomer and offer.shape is TurnShape.ERRAND:
+            ranks = {name: (book.sites[name].closed_until is not None, book.sites[name].flying) for name in sites}
+            assert ranks[action.replica] == min(ranks.values()), f"{action.turn} went to {action.replica}: {ranks}"
+        elif not self._has_room(site, action.replica, offer.service_class):
             owed = newcomer and self._owed_home(offer) == action.replica
             assert owed, f"no room on {action.replica}: {site}"
         else:

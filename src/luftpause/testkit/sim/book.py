@@ -12,7 +12,7 @@ from typing import assert_never
 from luftpause.core.model.ids import CallerId, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass
+from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
@@ -36,6 +36,9 @@ from luftpause.core.scheduling.events import (
 from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.narrow import Narrow, halved
 from luftpause.testkit.sim.records import Due, Flight, Life, Site, Waiting
+
+OLDEST_S = 1e9
+"""No age that a peer tells counts for more."""
 
 
 class Book:
@@ -135,7 +138,7 @@ class Book:
             life.waiting -= 1
         self._fly(waiting.offer, replica, waiting.seen_at)
         site = self.sites[replica]
-        if comes_back and site.load is not None and site.load.waiting:
+        if comes_back and site.load is not None and site.load.waiting > 0:
             self.flying[turn].bars_batch = site.flying + self.kept_on(replica) >= site.load.running
 
     def take(self, event: Event, now: float) -> Due:
@@ -196,12 +199,12 @@ class Book:
         return site if site is not None and site.life == life.home_life else None
 
     def _life_of(self, offer: TurnArrived) -> Life | None:
-        return self.lives.get(offer.run) if offer.kind is ReplicaKind.GENERATIVE else None
+        return self.lives.get(offer.run) if _is_in_run(offer) else None
 
     def _wait(self, offer: TurnArrived, now: float) -> None:
-        arrived_at = now - max(0.0, offer.age_s)
+        arrived_at = now - min(max(0.0, offer.age_s), OLDEST_S)
         self.waiting[offer.turn] = Waiting(offer, arrived_at, next(self._numbers), now)
-        if offer.kind is ReplicaKind.GENERATIVE:
+        if _is_in_run(offer):
             life = self.lives.get(offer.run)
             if life is None:
                 life = self.lives[offer.run] = Life(offer.service_class, offer.principal, offer.caller, now)
@@ -256,7 +259,7 @@ class Book:
         if self.lives.pop(run, None) is None:
             return
         for turn, waiting in list(self.waiting.items()):
-            if waiting.offer.run == run and waiting.offer.kind is ReplicaKind.GENERATIVE:
+            if waiting.offer.run == run and _is_in_run(waiting.offer):
                 del self.waiting[turn]
                 due.refusals[turn] = RefusalReason.RUN_ENDED
         for flight in self.flying.values():
@@ -342,14 +345,15 @@ class Book:
             service_class=told.service_class,
             caller=told.caller,
             principal=told.principal,
+            shape=told.shape,
         )
         self._note(told.replica)
-        if told.kind is ReplicaKind.GENERATIVE and told.run not in self.lives:
+        if _is_in_run(told) and told.run not in self.lives:
             self.lives[told.run] = Life(told.service_class, told.principal, told.caller, now)
         self._fly(offer, told.replica, now)
 
     def _adopt_run(self, told: KnownRun, now: float) -> None:
-        rested_at = now - max(0.0, told.age_s)
+        rested_at = now - min(max(0.0, told.age_s), OLDEST_S)
         life = self.lives.get(told.run)
         if life is not None and (life.flying or life.waiting or life.rested_at >= rested_at):
             return
@@ -376,3 +380,7 @@ class Book:
         for run, life in list(self.lives.items()):
             if not life.flying and not life.waiting and life.rested_at + run_s <= now:
                 self._forget(run, due)
+
+
+def _is_in_run(turn: TurnArrived | OpenTurn) -> bool:
+    return turn.kind is ReplicaKind.GENERATIVE and turn.shape is TurnShape.IN_RUN

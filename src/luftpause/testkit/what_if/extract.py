@@ -198,6 +198,9 @@ class Extractor:
         if arrival.kind is not ReplicaKind.GENERATIVE:
             self._left_out["single-pass turns"] += 1
             return
+        if not arrival.in_run:
+            self._left_out["turns in no run"] += 1
+            return
         if arrival.turn in self._open:
             self._renew((arrival.turn,))  # the same one, offered again
             return

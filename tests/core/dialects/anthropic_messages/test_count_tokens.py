@@ -3,8 +3,14 @@ import json
 import pytest
 
 from core.dialects.anthropic_messages.requests import HELLO
-from luftpause.core.dialects.anthropic_messages.count_tokens import counted, counting_request
+from luftpause.core.dialects.anthropic_messages.count_tokens import CountBack, CountTokens, counted, counting_request
+from luftpause.core.dialects.dialect import UnfitAnswerError
+from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.single_request import Sent
+from luftpause.core.model.ids import ReplicaId
+from luftpause.core.model.replicas import Endpoint, EngineKind, Placement, ReplicaKind
+from luftpause.core.model.turns import TurnShape
 
 
 def test_the_question_is_the_conversation_with_one_token_to_answer() -> None:
@@ -39,3 +45,56 @@ def test_an_engines_count_is_told(body: bytes, tokens: int) -> None:
 @pytest.mark.parametrize("body", [b"", b"{}", b"<html>", b'{"count": "many"}', b'{"count": -1}', b"[" * 60_000])
 def test_an_answer_without_a_count_is_none(body: bytes) -> None:
     assert counted(body) is None
+
+
+BODY = json.dumps({"model": "m", "messages": [HELLO]}).encode()
+COUNT = CountTokens()
+
+
+def place(engine: EngineKind, *dialects: str) -> Placement:
+    return Placement(replica=ReplicaId("a"), endpoint=Endpoint(url="u"), why="", engine=engine, dialects=dialects)
+
+
+def test_it_is_an_errand_of_no_run() -> None:
+    peek = COUNT.peek("/v1/messages/count_tokens", BODY, with_identity=True)
+    assert (peek.model, peek.stream, peek.kind, peek.shape, peek.tool_calls) == (
+        "m",
+        False,
+        ReplicaKind.GENERATIVE,
+        TurnShape.ERRAND,
+        (),
+    )
+
+
+@pytest.mark.parametrize("engine", EngineKind)
+def test_an_engine_that_speaks_messages_gets_the_clients_bytes_at_its_path(engine: EngineKind) -> None:
+    target = b"/v1/messages/count_tokens?beta=true"
+    assert COUNT.sent(target, BODY, place(engine), speaks=True) == Sent(target=target, body=BODY)
+
+
+@pytest.mark.parametrize(
+    ("engine", "target", "answer"),
+    [
+        (EngineKind.LLAMA_CPP, b"/v1/chat/completions/input_tokens", b'{"input_tokens": 7}'),
+        (EngineKind.VLLM, b"/tokenize", b'{"count": 7, "tokens": [1]}'),
+        (EngineKind.SGLANG, b"/v1/chat/completions", b'{"usage": {"prompt_tokens": 7}}'),
+        (EngineKind.AUTO, b"/v1/chat/completions", b'{"usage": {"prompt_tokens": 7}}'),
+    ],
+)
+def test_another_engine_is_asked_where_it_counts(engine: EngineKind, target: bytes, answer: bytes) -> None:
+    sent = COUNT.sent(b"/v1/messages/count_tokens", BODY, place(engine), speaks=False)
+    assert (sent.target, sent.body) == (target, counting_request(BODY))
+    assert sent.back is not None
+    assert sent.back.feed(answer[:5]) + sent.back.feed(answer[5:]) == b""
+    assert sent.back.end() == b'{"input_tokens":7}'
+
+
+def test_an_answer_that_counts_nothing_is_unfit_and_a_refusal_is_said_as_messages_says_it() -> None:
+    back = CountBack()
+    back.feed(b"<html>")
+    with pytest.raises(UnfitAnswerError, match="tells no number of tokens"):
+        back.end()
+    assert json.loads(back.error(429, b'{"error":{"message":"slow down"}}'))["type"] == "error"
+    failure = Failure(code=FailureCode.ENGINE_FAILED, message="broke")
+    assert json.loads(COUNT.error(failure))["error"]["message"] == "broke"
+    assert b"broke" in COUNT.error_event(failure)

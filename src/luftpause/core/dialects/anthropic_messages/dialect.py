@@ -1,6 +1,6 @@
 """Anthropic Messages as a dialect: what the LLM door asks of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -23,6 +23,7 @@ from luftpause.core.dialects.request import (
     read_members,
     stream_in,
 )
+from luftpause.core.dialects.said import Utterance
 from luftpause.core.model.ids import ToolCallId
 
 
@@ -40,6 +41,11 @@ class AnthropicMessages:
         if not with_identity:
             return Peek(model=model, stream=stream)
         return Peek(model=model, stream=stream, tool_calls=_echoed(members.get("messages")))
+
+    def conversation(self, body: bytes) -> Sequence[Utterance]:
+        """See `Dialect.conversation`. Its clients name a session or echo ids."""
+        del body
+        return ()
 
     def error(self, failure: Failure) -> bytes:
         """See `Dialect.error`."""

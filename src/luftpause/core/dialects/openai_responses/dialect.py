@@ -1,5 +1,6 @@
 """Responses: the little of a request that routing needs, and the way into everything else of this dialect."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -22,6 +23,7 @@ from luftpause.core.dialects.request import (
     read_members,
     stream_in,
 )
+from luftpause.core.dialects.said import Utterance
 from luftpause.core.model.ids import ToolCallId
 
 
@@ -42,6 +44,11 @@ class OpenAiResponses:
         return Peek(
             model=model, stream=stream, tool_calls=_echoed(members.get("input")), cache_key=cache_key_in(members)
         )
+
+    def conversation(self, body: bytes) -> Sequence[Utterance]:
+        """See `Dialect.conversation`. Its clients name a session or echo ids."""
+        del body
+        return ()
 
     def error(self, failure: Failure) -> bytes:
         """See `Dialect.error`."""

@@ -1,0 +1,60 @@
+"""Which dialect turns are asked for in, by the path that they are posted to, and in which one failures are told.
+
+What is no conversation stands alone, in no run: `core/dialects/single_request.py`.
+"""
+
+from typing import Final
+
+from luftpause.core.dialects.anthropic_messages.count_tokens import CountTokens
+from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
+from luftpause.core.dialects.decide import Decide
+from luftpause.core.dialects.dialect import Dialect
+from luftpause.core.dialects.failures import Failure
+from luftpause.core.dialects.openai_chat import OpenAiChat
+from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
+from luftpause.core.dialects.pass_through import PassThrough
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape
+
+_ALONE: Final = TurnShape.ALONE
+_COMPLETIONS: Final = PassThrough("completions", kind=ReplicaKind.GENERATIVE, shape=_ALONE, needs_model=True)
+_EMBEDDINGS: Final = PassThrough("embeddings", kind=None, shape=_ALONE, needs_model=True)
+_RERANK: Final = PassThrough("rerank", kind=None, shape=_ALONE, needs_model=True)
+_TOKENIZE: Final = PassThrough("tokenize", kind=None, shape=TurnShape.ERRAND, needs_model=False)
+
+_DIALECTS: Final[dict[str, Dialect]] = {
+    "/v1/chat/completions": OpenAiChat(),
+    "/v1/messages": AnthropicMessages(),
+    "/v1/responses": OpenAiResponses(),
+}
+_SINGLE: Final[dict[str, Dialect]] = {
+    "/v1/messages/count_tokens": CountTokens(),
+    "/v1/decide": Decide(),
+    "/v1/completions": _COMPLETIONS,
+    "/v1/embeddings": _EMBEDDINGS,
+    "/v1/rerank": _RERANK,
+    "/rerank": _RERANK,
+    "/tokenize": _TOKENIZE,
+    "/detokenize": _TOKENIZE,
+}
+_ELSEWHERE: Final = _DIALECTS["/v1/chat/completions"]
+TURN_ROUTES: Final = tuple(_DIALECTS)
+"""The routes that the turns of runs are posted to, as a person reads them."""
+
+
+def dialect_for(path: str) -> Dialect | None:
+    """Return the dialect of the turns that are posted to a path, None where none are."""
+    return _DIALECTS.get(path) or _SINGLE.get(path)
+
+
+def dialect_at(path: str) -> Dialect:
+    """Return whose client it must be that asks for a path: that of its dialect, or of the one above it, else Chat's."""
+    dialect = dialect_for(path)
+    if dialect is not None:
+        return dialect
+    return next((each for above, each in _DIALECTS.items() if path.startswith(f"{above}/")), _ELSEWHERE)
+
+
+def error_at(path: str, failure: Failure) -> bytes:
+    """Return the body that tells of a failure at a path."""
+    return dialect_at(path).error(failure)

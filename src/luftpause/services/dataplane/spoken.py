@@ -1,0 +1,72 @@
+"""Which wire formats an engine speaks beside Chat Completions: as declared, or found out when one is first wanted.
+
+An engine is sent an empty object. One that speaks the format says what is missing in it, one that does not knows no
+such path, and nothing is generated. An engine that nobody addresses in another format is never asked.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from typing import Final
+
+from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
+from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, EngineUnreachableError
+
+PATHS: Final = {"messages": b"/v1/messages", "responses": b"/v1/responses"}
+"""The wire formats that engines are known to speak, and where."""
+ASK_S: Final = 2.0
+"""The longest that a turn waits for the answer; without one it is translated, which is right in any case."""
+MEMORY_S: Final = 300.0
+"""An engine is asked again after this: another one may have taken its place."""
+ENTRIES_MAX: Final = 4096
+
+_BADLY_SPOKEN: Final = {EngineKind.LLAMA_CPP: frozenset({"responses"})}
+"""llama-server (b11549) drops namespace and custom tools silently, calls a cut answer whole and counts no events."""
+
+_REFUSALS: Final = frozenset((400, 413, 415, 422, 500))
+"""How engines were seen to refuse an empty object where they speak the format; a 200 is no answer to one."""
+_NOTHING_THERE: Final = frozenset((404, 405, 501))
+
+
+class Spoken:
+    """Remembers what engines speak."""
+
+    def __init__(self, engines: Engines, *, ask_s: float = ASK_S, memory_s: float = MEMORY_S) -> None:
+        self._engines = engines
+        self._ask_s = ask_s
+        self._memory_s = memory_s
+        self._known: OrderedDict[tuple[str, str], tuple[bool, float]] = OrderedDict()
+
+    async def at(self, placement: Placement, dialect: str) -> bool:
+        """Say whether the engine of a placement speaks a dialect, given by its name."""
+        if placement.dialects is not None:
+            return dialect in placement.dialects
+        path = PATHS.get(dialect)
+        if path is None or dialect in _BADLY_SPOKEN.get(placement.engine, ()):
+            return False
+        key = placement.endpoint.url, dialect
+        speaks, until = self._known.get(key, (False, 0.0))
+        if time.monotonic() < until:
+            return speaks
+        answer = await self._ask(placement.endpoint, path)
+        if answer is not None:
+            self._known[key] = answer, time.monotonic() + self._memory_s
+            self._known.move_to_end(key)
+            if len(self._known) > ENTRIES_MAX:
+                self._known.popitem(last=False)
+        return answer is True
+
+    async def _ask(self, endpoint: Endpoint, path: bytes) -> bool | None:
+        """Return whether an engine knows a path; None when it does not say."""
+        headers = ((b"content-type", b"application/json"),)
+        request = EngineRequest(method=b"POST", path=path, headers=headers, body=b"{}")
+        try:
+            async with asyncio.timeout(self._ask_s):
+                exchange = await self._engines.send(endpoint, request)
+        except (TimeoutError, EngineUnreachableError, EngineBrokeError):
+            return None
+        status = exchange.status
+        exchange.close()
+        if status in _REFUSALS:
+            return True
+        return False if status in _NOTHING_THERE or status < 300 else None

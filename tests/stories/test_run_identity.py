@@ -1,0 +1,94 @@
+"""Which run a request belongs to, at a real `luftpause up`, for harnesses that send no header of ours."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from stories.programs import Program, running
+from stories.set_ups import FREE_PORTS, MODEL, launched_engines, tools, write
+
+pytestmark = pytest.mark.timeout(120)
+
+Message = dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    directory = tmp_path_factory.mktemp("identity")
+    config = write(directory, FREE_PORTS, launched_engines("--speedup", "10"), tools(0.05))
+    with running(directory, "up", "up", "--config", config) as program:
+        yield program
+
+
+def ask(up: Program, messages: list[Message], *headers: str, stream: bool = False) -> tuple[str, str]:
+    """Return the run and the text of an answer. Headers are lines."""
+    body = json.dumps({"model": MODEL, "messages": messages, "stream": stream}).encode()
+    named = dict(header.split(": ") for header in headers)
+    request = urllib.request.Request(
+        up.url("dataplane") + "/v1/chat/completions", body, {"content-type": "application/json", **named}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        raw = answer.read()
+        run = answer.headers["x-luftpause-run-id"]
+    if not stream:
+        return run, json.loads(raw)["choices"][0]["message"]["content"]
+    chunks = [json.loads(line[6:]) for line in raw.split(b"\n") if line.startswith(b"data: {")]
+    return run, "".join(
+        choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"] if choice.get("delta")
+    )
+
+
+def user(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_chat_without_tools_or_headers_stays_one_run(up: Program, stream: bool) -> None:
+    talk = [user(f"Tell me something, {stream}.")]
+    first, text = ask(up, talk, stream=stream)
+    talk += [{"role": "assistant", "content": text}, user("And more?")]
+    second, more = ask(up, talk, stream=stream)
+    parts: Message = {"role": "assistant", "content": [{"type": "text", "text": more}]}
+    third, _ = ask(up, [*talk, parts, user("Go on.")], stream=stream)
+    assert first == second == third
+
+
+def test_two_conversations_that_begin_alike_stay_apart(up: Program) -> None:
+    talk = [user("The same question from two twins.")]
+    runs = {text: run for run, text in (ask(up, talk), ask(up, talk))}
+    if len(runs) == 2:  # replicas with seeds of their own answered: each answer tells which twin goes on
+        for text, run in runs.items():
+            assert ask(up, [*talk, {"role": "assistant", "content": text}, user("Who am I?")])[0] == run
+    else:  # nobody can tell
+        (text,) = runs
+        assert ask(up, [*talk, {"role": "assistant", "content": text}, user("Who am I?")])[0] != runs[text]
+
+
+def test_another_caller_with_the_same_history_is_another_run(up: Program) -> None:
+    talk = [user("A shared prompt.")]
+    first, text = ask(up, talk, "x-luftpause-caller: a")
+    second, _ = ask(up, [*talk, {"role": "assistant", "content": text}, user("?")], "x-luftpause-caller: b")
+    assert first != second
+
+
+def test_a_harness_session_is_a_run_and_its_sub_agents_are_others(up: Program) -> None:
+    main, agent = "x-claude-code-session-id: s-1", "x-claude-code-agent-id: a-1"
+    first, _ = ask(up, [user("one")], main)
+    child, _ = ask(up, [user("two")], main, agent)
+    assert ask(up, [user("three")], main)[0] == first
+    assert ask(up, [user("four")], main, agent)[0] == child != first
+
+
+def test_codex_threads_are_told_apart_although_they_share_a_session(up: Program) -> None:
+    shared = "session-id: s"
+    parent, _ = ask(up, [user("one")], shared, "thread-id: t-1")
+    child, _ = ask(up, [user("one")], shared, "thread-id: t-2", "x-codex-parent-thread-id: t-1")
+    assert parent != child
+    assert ask(up, [user("two")], shared, "thread-id: t-1")[0] == parent
+
+
+def test_our_own_header_is_believed_before_the_harness(up: Program) -> None:
+    assert ask(up, [user("one")], "x-session-id: ses_9", "x-luftpause-run-id: mine")[0] == "mine"
+    assert ask(up, [user("two")], "x-session-id: ses_9")[0] == "mine"
