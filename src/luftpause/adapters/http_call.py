@@ -117,7 +117,7 @@ class HttpCall:
     async def _run(self, app: Application, scope: Scope, tasks: set[asyncio.Task[None]]) -> None:
         """Let the application answer, and answer for it when it does not."""
         try:
-            await app(scope, self.receive, self.send)
+            await app(scope, self._receive, self._send)
             if not self.complete and not self.left:
                 _LOGGER.error("answer_not_completed", extra={"path": scope["path"][:200]})
                 await self._fail()
@@ -197,36 +197,6 @@ class HttpCall:
             return  # the connection may be another call's by now
         self._notice = None  # who cuts need not be told
         self._wire.cut()
-
-    async def receive(self) -> Message:
-        """ASGI's receive."""
-        self._continue()
-        while not self.left and not self.complete:
-            if self._pieces or (self.whole and not self._told):
-                self._told = self.whole
-                return {"type": "http.request", "body": self._take(), "more_body": not self.whole}
-            self._wire.resume_reading()
-            await self._arrival()
-        return {"type": "http.disconnect"}
-
-    async def send(self, message: Message) -> None:
-        """ASGI's send.
-
-        Raises:
-            RuntimeError: the message breaks ASGI's rules or HTTP's.
-        """
-        if self._wire.writable is not None:
-            await self.room()
-        kind = message["type"]
-        if kind == "http.response.body":
-            if message.get("more_body", False):
-                self.write(message.get("body", b""))
-            else:
-                self.end(message.get("body", b""))
-        elif kind == "http.response.start":
-            self.begin(message["status"], [(name.lower(), value) for name, value in message.get("headers", ())])
-        else:
-            raise RuntimeError(f"{kind!r} is not what may be sent now")
 
     async def room(self) -> None:
         """See Line."""
@@ -312,6 +282,36 @@ class HttpCall:
         if not self.begun or self.complete:
             raise RuntimeError("a body belongs to an answer that has begun and has not ended")
 
+    async def _receive(self) -> Message:
+        """ASGI's receive."""
+        self._continue()
+        while not self.left and not self.complete:
+            if self._pieces or (self.whole and not self._told):
+                self._told = self.whole
+                return {"type": "http.request", "body": self._take(), "more_body": not self.whole}
+            self._wire.resume_reading()
+            await self._arrival()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        """ASGI's send.
+
+        Raises:
+            RuntimeError: the message breaks ASGI's rules or HTTP's.
+        """
+        if self._wire.writable is not None:
+            await self.room()
+        kind = message["type"]
+        if kind == "http.response.body":
+            if message.get("more_body", False):
+                self.write(message.get("body", b""))
+            else:
+                self.end(message.get("body", b""))
+        elif kind == "http.response.start":
+            self.begin(message["status"], [(name.lower(), value) for name, value in message.get("headers", ())])
+        else:
+            raise RuntimeError(f"{kind!r} is not what may be sent now")
+
     def _write_plain(self, body: bytes) -> None:
         """Write a piece of a body that its length or the connection's end frames."""
         if self._length_left is not None:
@@ -340,8 +340,8 @@ class HttpCall:
         body = openai_error(failure)
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         headers.append((b"connection", b"close"))
-        await self.send({"type": "http.response.start", "status": failure.status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": body})
+        await self._send({"type": "http.response.start", "status": failure.status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
 
     def _continue(self) -> None:
         """Tell a client that waits for it to send its body."""

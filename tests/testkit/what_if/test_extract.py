@@ -54,8 +54,8 @@ def test_a_run_is_its_turns_in_order_with_their_tokens_and_what_they_asked_for()
 
 def test_a_turn_that_was_held_says_where_and_how_long() -> None:
     two = [(at + 1, event) for at, event in turn("2", "s", 0.5, 2.0)]
-    told = [*declared(), *turn("1", "r", 0.0, 9.0)[:2], (0.5, probed("a", 1, 1)), two[0]]
-    told += [(4.0, TurnFinished(turn=TurnId("1"))), (6.0, two[3][1])]
+    told = [*declared(), turn("1", "r", 0.0, 9.0)[0], (0.5, probed("a", 1, 1)), two[0]]
+    told += [(4.0, TurnFinished(turn=TurnId("1"))), (6.0, two[2][1])]
     held = extract(log_of(*told)).runs[1].turns[0]
     assert (held.arrived_at, held.placed_at, held.held_s, held.first_at, held.replica) == (1.5, 4.0, 2.5, None, "a")
 

@@ -45,9 +45,9 @@ def test_answers_that_came_as_a_whole_count_from_their_placement() -> None:
     told = [*declared()]
     for number in range(20):
         at, reply = number * 10.0, 20 + number
-        arrival, started, first, last = turn(f"{number}", f"r{number}", at, 1.0, (10, reply, 0))
+        arrival, first, last = turn(f"{number}", f"r{number}", at, 1.0, (10, reply, 0))
         end = at + 0.03 * reply
-        told += [arrival, started, (end, first[1]), (end, last[1])]
+        told += [arrival, (end, first[1]), (end, last[1])]
     (found,) = fit(extract(log_of(*told)), OTHER, {})
     assert found.figures.step_s + found.figures.decode_s == pytest.approx(0.03, rel=0.1)
 

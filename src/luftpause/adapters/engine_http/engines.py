@@ -150,18 +150,15 @@ class HttpEngines:
 
 def _head(origin: Origin, endpoint: Endpoint, request: EngineRequest) -> bytes:
     """Return the request's head, and make sure that no value can add a line to it."""
-    lines = [b"%b %b%b HTTP/1.1\r\nhost: %b\r\n" % (request.method, origin.base_path, request.path, origin.host_header)]
-    lines += [b"%b: %b\r\n" % header for header in request.headers]
-    expected = len(lines) + 3
+    lines = [b"%b %b%b HTTP/1.1" % (request.method, origin.base_path, request.path), b"host: " + origin.host_header]
+    lines += map(b": ".join, request.headers)
     if endpoint.api_key_env:
-        lines.append(b"authorization: Bearer %b\r\n" % _key(endpoint.api_key_env))
-        expected += 1
+        lines.append(b"authorization: Bearer " + _key(endpoint.api_key_env))
     if request.body or request.method not in (b"GET", b"HEAD"):
-        lines.append(b"content-length: %d\r\n" % len(request.body))
-        expected += 1
-    lines.append(b"accept-encoding: identity\r\n\r\n")
-    head = b"".join(lines)
-    if len(head) - len(head.translate(None, b"\r\n\0")) != 2 * expected:
+        lines.append(b"content-length: %d" % len(request.body))
+    lines += (b"accept-encoding: identity", b"\r\n")
+    head = b"\r\n".join(lines)
+    if len(head) - len(head.translate(None, b"\r\n\0")) != 2 * len(lines):
         raise EngineUnreachableError("not sent: a header of the request holds a line break or NUL")
     return head
 

@@ -94,11 +94,10 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool) -> Forwarded:
     return Forwarded(request=_request(asked, CHAT_PATH, translation.request), back=translation)
 
 
-def observer_of(asked: Asked, forwarded: Forwarded, exchange: Exchange) -> Observer | None:
+def observer_of(asked: Asked, forwarded: Forwarded, exchange: Exchange, *, stream: bool) -> Observer | None:
     """Return what looks at an engine's answer; nothing looks at one that is a failure."""
     if not 200 <= exchange.status < 300:
         return None
-    stream = is_event_stream(exchange.headers)
     if forwarded.back is not None:
         return StreamObserver() if stream else BodyObserver()
     return asked.dialect.observer(stream=stream)
@@ -106,7 +105,10 @@ def observer_of(asked: Asked, forwarded: Forwarded, exchange: Exchange) -> Obser
 
 def is_event_stream(headers: Sequence[Header]) -> bool:
     """Say whether an answer comes as server-sent events."""
-    return any(name == b"content-type" and value[:17].lower() == b"text/event-stream" for name, value in headers)
+    for name, value in headers:
+        if name == b"content-type":
+            return value[:17].lower() == b"text/event-stream"
+    return False
 
 
 def _single(asked: Asked, sent: Sent, *, unnoticed: bool) -> Forwarded:

@@ -61,10 +61,13 @@ class Keepalives:
         """Begin to send to all that have waited for long enough."""
         loop = asyncio.get_running_loop()
         self._timer = None
-        for keepalive, due in list(self._due.items()):
-            if due > loop.time():
+        now, over = loop.time(), []
+        for keepalive, due in self._due.items():
+            if due > now:
                 self._timer = loop.call_at(due, self._look)
-                return
+                break
+            over.append(keepalive)
+        for keepalive in over:
             del self._due[keepalive]
             keepalive.task = loop.create_task(self._go_on(keepalive.sign), name="keepalive")
 

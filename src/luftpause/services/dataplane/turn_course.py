@@ -196,34 +196,33 @@ class TurnCourse:
             return None
         if self._head_sent and exchange.status in BUSY:
             return self._step_back(placement, exchange)
-        observer, back = observer_of(asked, forwarded, exchange), forwarded.back
+        stream = is_event_stream(exchange.headers)
+        observer, back = observer_of(asked, forwarded, exchange, stream=stream), forwarded.back
         self._asked = None
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
-            await self._answer(exchange, observer, placement, back)
+            if observer is None and (self._head_sent or back is not None):
+                await self._refuse_in_other_words(exchange, placement, back)
+            elif back is not None and not (self._head_sent or (stream and self._wants_stream)):
+                await self._answer_whole(exchange, observer, placement, back)
+            else:
+                if not (stream and self._wants_stream):
+                    self._stop_keepalive()
+                await self._pass_on(exchange, observer, placement, back)
         except (EngineBrokeError, UnfitAnswerError) as error:
             await self._broke_off(placement.replica, error)
         return None
 
-    async def _answer(
+    async def _pass_on(
         self, exchange: Exchange, observer: Observer | None, placement: Placement, back: WayBack | None
     ) -> None:
-        stream = is_event_stream(exchange.headers)
-        if observer is None and (self._head_sent or back is not None):
-            await self._refuse_in_other_words(exchange, placement, back)
-            return
-        if back is not None and not (self._head_sent or (stream and self._wants_stream)):
-            await self._answer_whole(exchange, observer, placement, back)
-            return
-        if not (stream and self._wants_stream):
-            self._stop_keepalive()
+        """Send an answer on as it comes, and look at it in passing."""
         self._counts.answered(str(exchange.status))
         headers = exchange.headers if back is None else retold(exchange.headers, self._dialect.stream_type)
         self._send_head(exchange.status, for_client(headers, self._known_run))
         line = self._call.line
 
         def take(data: bytes, is_last: bool) -> bool:
-            """Send a piece on as it comes, and look at it in passing."""
             if data and observer is not None:
                 self._watch(exchange, observer, placement, data)
             if back is not None:

@@ -1,0 +1,160 @@
+"""How an answer is poured: handed over as it arrives, within bounds, to its last piece or to its early end."""
+
+import asyncio
+
+import pytest
+
+from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, eventually, run_bounded
+from luftpause.adapters.engine_http.engines import HttpEngines
+from luftpause.adapters.engine_http.exchange import BODY_BYTES_HELD
+from luftpause.core.model.replicas import Endpoint
+from luftpause.ports.engines import EngineBrokeError, EngineRequest
+
+pytestmark = pytest.mark.usefixtures("each_loop")
+
+POST = EngineRequest(method=b"POST", path=b"/", headers=(), body=b"{}")
+
+
+class Sink:
+    """Takes pieces, as long as it has room."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.ended = 0
+        self.has_room = True
+        self.freed = asyncio.Event()
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self.pieces)
+
+    def take(self, data: bytes, is_last: bool) -> bool:
+        assert data or is_last
+        assert not self.ended
+        self.pieces.append(data)
+        self.ended += is_last
+        return self.has_room
+
+    async def room(self) -> None:
+        await self.freed.wait()
+        self.freed.clear()
+
+
+async def pour(engine: ScriptedEngine, sink: Sink) -> None:
+    engines = HttpEngines()
+    exchange = await engines.send(Endpoint(url=engine.url), POST)
+    try:
+        await exchange.pour(sink.take, sink.room)
+    finally:
+        exchange.close()
+        await engines.close()
+
+
+@pytest.mark.parametrize(
+    ("raw", "body"),
+    [
+        (answer(b"whole"), b"whole"),
+        (answer(b""), b""),
+        (chunked(b"a", b"b"), b"ab"),
+        (b"HTTP/1.1 200 OK\r\n\r\nto the close", b"to the close"),
+    ],
+)
+@pytest.mark.parametrize("cut", [0, 1, 5])
+def test_every_piece_is_handed_over_and_the_last_one_says_so(raw: bytes, body: bytes, cut: int) -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            await visit.request()
+            visit.send(raw[: len(raw) - cut])
+            await visit.writer.drain()
+            await asyncio.sleep(0)
+            visit.send(raw[len(raw) - cut :])
+            await visit.close()
+
+        sink = Sink()
+        async with ScriptedEngine(script).listening() as engine:
+            await pour(engine, sink)
+        assert (sink.body, sink.ended) == (body, 1)
+
+    run_bounded(main())
+
+
+def test_a_full_sink_is_spared_and_makes_the_engine_wait() -> None:
+    piece = b"x" * 65536
+
+    async def main() -> None:
+        sent: list[int] = []
+
+        async def script(visit: Visit) -> None:
+            await visit.request()
+            visit.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (1024 * len(piece)))
+            for _ in range(1024):
+                visit.send(piece)
+                await visit.writer.drain()
+                sent.append(len(piece))
+            await visit.left()
+
+        sink = Sink()
+        sink.has_room = False
+        async with ScriptedEngine(script).listening() as engine:
+            pouring = asyncio.create_task(pour(engine, sink))
+            before = -1
+            while before != len(sent) or not sink.pieces:
+                before = len(sent)
+                await asyncio.sleep(0.05)
+            assert len(sink.pieces) == 1
+            assert sum(sent) < 32 * 1024 * 1024
+            sink.freed.set()
+            await eventually(lambda: len(sink.pieces) == 2)
+            assert len(sink.pieces[1]) <= BODY_BYTES_HELD + 256 * 1024
+            sink.has_room = True
+            sink.freed.set()
+            await pouring
+            assert (len(sink.body), sink.ended) == (1024 * len(piece), 1)
+
+    run_bounded(main())
+
+
+def test_an_answer_that_ends_early_is_handed_over_as_far_as_it_came() -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            await visit.request()
+            visit.send(chunked(b"a", b"b", end=False))
+            await visit.close()
+
+        sink = Sink()
+        async with ScriptedEngine(script).listening() as engine:
+            with pytest.raises(EngineBrokeError, match="before the end of its answer"):
+                await pour(engine, sink)
+        assert (sink.body, sink.ended) == (b"ab", 0)
+
+    run_bounded(main())
+
+
+def test_a_fault_of_who_takes_ends_the_pouring_and_is_raised_there() -> None:
+    class Faulty(Sink):
+        def take(self, data: bytes, is_last: bool) -> bool:
+            super().take(data, is_last)
+            if b"bad" in data:
+                raise ValueError("ours")
+            return True
+
+    async def main() -> None:
+        go_on = asyncio.Event()
+
+        async def script(visit: Visit) -> None:
+            await visit.request()
+            visit.send(chunked(b"good", end=False))
+            await go_on.wait()
+            visit.send(b"3\r\nbad\r\n")
+            await visit.left()
+
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)  # it tells of the fault as well
+        sink = Faulty()
+        async with ScriptedEngine(script).listening() as engine:
+            pouring = asyncio.create_task(pour(engine, sink))
+            await eventually(lambda: sink.body == b"good")
+            go_on.set()
+            with pytest.raises(ValueError, match="ours"):
+                await pouring
+
+    run_bounded(main())
