@@ -83,6 +83,24 @@ def test_llama_server_is_asked_for_a_stream_by_who_wants_none() -> None:
     assert forwarded.back is not None
 
 
+@pytest.mark.parametrize(
+    ("more", "is_streamed"),
+    [
+        ('"logprobs":true,"tools":[{}]', False),
+        ('"tools":[{}],"top_logprobs":2,"logprobs" : 1', False),
+        ('"logprobs":false,"tools":[{}]', True),
+        ('"logprobs":true,"tools":[]', True),
+        ('"logprobs":true', True),
+        ('"tools":[{"a":{"logprobs":true}}]', True),
+    ],
+)
+def test_llama_server_is_asked_for_no_stream_that_it_refuses(more: str, is_streamed: bool) -> None:
+    body = b'{"model":"m",%b}' % more.encode()
+    forwarded = forward(asked(body=body), placement(EngineKind.LLAMA_CPP), speaks=True)
+
+    assert (forwarded.request.body != body, forwarded.back is not None) == (is_streamed, is_streamed)
+
+
 def test_what_only_the_engine_can_read_goes_as_it_came() -> None:
     odd = b'{"model":"m","x":"\\ud800"}'
     forwarded = forward(asked(body=odd), placement(EngineKind.LLAMA_CPP), speaks=True)

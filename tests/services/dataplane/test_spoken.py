@@ -92,6 +92,8 @@ def test_an_engine_speaks_what_it_knows_a_path_for(status: int | None, speaks: b
     [
         (placed(dialects=("messages",)), "messages", True),
         (placed(dialects=("messages",)), "responses", False),
+        (placed(dialects=("messages",)), "count_tokens", True),
+        (placed(dialects=("chat",)), "count_tokens", False),
         (placed(EngineKind.LLAMA_CPP, ("responses",)), "responses", True),
         (placed(EngineKind.LLAMA_CPP), "responses", False),
         (placed(), "gemini", False),
@@ -101,6 +103,16 @@ def test_what_is_known_is_not_asked(placement: Placement, dialect: str, speaks: 
     engine = Engine({})
     assert asyncio.run(Spoken(engine).at(placement, dialect)) is speaks
     assert engine.asked == []
+
+
+def test_an_engine_that_speaks_messages_may_count_no_tokens() -> None:
+    async def main() -> None:
+        engine = Engine({PATHS["messages"]: 400, PATHS["count_tokens"]: 404})
+        spoken = Spoken(engine)
+        assert await spoken.at(placed(), "messages")
+        assert not await spoken.at(placed(), "count_tokens")
+
+    asyncio.run(main())
 
 
 def test_an_engine_is_asked_again_after_a_while() -> None:

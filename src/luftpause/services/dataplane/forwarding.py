@@ -1,7 +1,8 @@
 """In which words a placed turn goes to its engine, and how the answer comes back from them.
 
 An engine that speaks the client's dialect gets the client's bytes. One that does not gets the same in Chat Completions.
-llama-server, which may not notice that a client without a stream left, is asked for a stream by every such client.
+llama-server, which may not notice that a client without a stream left, is asked for a stream by every such client,
+unless it streams no such answer.
 Knows neither sockets nor the scheduler.
 """
 
@@ -15,7 +16,7 @@ from luftpause.core.dialects.dialect import Dialect, TranslatedDialect, WayBack
 from luftpause.core.dialects.edits import with_members
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
 from luftpause.core.dialects.openai_chat import OpenAiChat
-from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.request import BadRequestError, read_members
 from luftpause.core.dialects.said import Said
 from luftpause.core.dialects.single_request import CHAT_PATH, Sent, SingleRequest
 from luftpause.core.model.replicas import EngineKind, Placement
@@ -81,7 +82,7 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool) -> Forwarded:
     dialect = asked.dialect
     unnoticed = placement.engine is EngineKind.LLAMA_CPP and not asked.stream
     if dialect.name == CHAT:
-        if not unnoticed:
+        if not unnoticed or _is_never_streamed(asked.body):
             return Forwarded(request=_request(asked, CHAT_PATH, asked.body), back=None)
         return _as_stream(asked, asked.body, ChatAssembly())
     if isinstance(dialect, SingleRequest):
@@ -115,6 +116,17 @@ def _single(asked: Asked, sent: Sent, *, unnoticed: bool) -> Forwarded:
     if unnoticed and sent.back is not None and sent.target == CHAT_PATH:
         return _as_stream(asked, sent.body, AssembledTranslation(sent.back))
     return Forwarded(request=_request(asked, sent.target, sent.body), back=sent.back)
+
+
+def _is_never_streamed(body: bytes) -> bool:
+    """Say whether llama-server (b11549) refuses to stream what it answers whole: log probabilities beside tools."""
+    if b'"logprobs"' not in body or b'"tools"' not in body:
+        return False
+    try:
+        asked = read_members(body, ("logprobs", "tools"), "messages")
+    except BadRequestError:
+        return False
+    return bool(asked.get("logprobs")) and bool(asked.get("tools"))
 
 
 def _as_stream(asked: Asked, body: bytes, back: WayBack) -> Forwarded:

@@ -12,7 +12,8 @@ from typing import Final
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
 from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, EngineUnreachableError
 
-PATHS: Final = {"messages": b"/v1/messages", "responses": b"/v1/responses"}
+COUNTS: Final = "count_tokens"
+PATHS: Final = {"messages": b"/v1/messages", "responses": b"/v1/responses", COUNTS: b"/v1/messages/count_tokens"}
 """The wire formats that engines are known to speak, and where."""
 ASK_S: Final = 2.0
 """The longest that a turn waits for the answer; without one it is translated, which is right in any case."""
@@ -20,6 +21,8 @@ MEMORY_S: Final = 300.0
 """An engine is asked again after this: another one may have taken its place."""
 ENTRIES_MAX: Final = 4096
 
+_DECLARED_AS: Final = {COUNTS: "messages"}
+"""Some engines answer Messages and do not count; one that is declared to speak Messages is taken at its word."""
 _BADLY_SPOKEN: Final = {EngineKind.LLAMA_CPP: frozenset({"responses"})}
 """llama-server (b11549) drops namespace and custom tools silently, calls a cut answer whole and counts no events."""
 
@@ -40,7 +43,7 @@ class Spoken:
     async def at(self, placement: Placement, dialect: str) -> bool:
         """Say whether the engine of a placement speaks a dialect, given by its name."""
         if placement.dialects is not None:
-            return dialect in placement.dialects
+            return _DECLARED_AS.get(dialect, dialect) in placement.dialects
         path = PATHS.get(dialect)
         if path is None or dialect in _BADLY_SPOKEN.get(placement.engine, ()):
             return False

@@ -43,7 +43,7 @@ WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 REFUSAL_BYTES_MAX: Final = 64 * 1024
 """So much of an engine's refusal is read to be said in other words."""
 BUSY_PAUSE_S: Final = 1.0
-"""A busy engine that names no time is asked again after this, as the seed does."""
+"""A busy engine is asked again after this, or later if it says so. One that names no time or none at all waits too."""
 BUSY_PAUSE_S_MAX: Final = 300.0
 
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
@@ -297,8 +297,8 @@ class TurnCourse:
         self._end(exchange, None, placement)
         exchange.close()
         self._exchange = None
-        asked_for = retry_after_s(exchange)
-        return BUSY_PAUSE_S if asked_for is None else min(asked_for, BUSY_PAUSE_S_MAX)
+        asked_for = retry_after_s(exchange) or BUSY_PAUSE_S  # at once would be thousands of times a second
+        return min(asked_for, BUSY_PAUSE_S_MAX)
 
     def _offer_again(self) -> None:
         """Take a new turn in the place of the one that ended; its wait counts from the beginning."""

@@ -29,7 +29,7 @@ class CountTokens(SingleRequest):
     """A `Dialect`: of the one question that Messages asks beside its conversations."""
 
     def __init__(self) -> None:
-        super().__init__("messages")
+        super().__init__("count_tokens")
 
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`."""
