@@ -121,7 +121,7 @@ def test_a_gemini_client_is_refused_in_its_own_shape() -> None:
         ("/rerank", "rerank"),
         ("/tokenize", "tokenize"),
         ("/detokenize", "tokenize"),
-        ("/v1/messages/count_tokens", "messages"),
+        ("/v1/messages/count_tokens", "count_tokens"),
     ],
 )
 def test_what_stands_alone_has_its_path_too_and_is_not_named_as_a_conversation(path: str, name: str) -> None:
