@@ -31,7 +31,7 @@ def test_elsewhere_no_turns_are_asked_for(path: str) -> None:
         ("/rerank", "rerank"),
         ("/tokenize", "tokenize"),
         ("/detokenize", "tokenize"),
-        ("/v1/messages/count_tokens", "messages"),
+        ("/v1/messages/count_tokens", "count_tokens"),
     ],
 )
 def test_what_stands_alone_has_its_path_too_and_is_not_named_as_a_conversation(path: str, name: str) -> None:

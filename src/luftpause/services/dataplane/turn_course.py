@@ -212,7 +212,9 @@ class TurnCourse:
         if observer is None and (self._head_sent or back is not None):
             await self._refuse_in_other_words(exchange, placement, back)
             return
-        if back is not None and not (self._head_sent or (stream and self._wants_stream)):
+        if self._wants_stream and not stream and (self._head_sent or back is not None):
+            raise UnfitAnswerError("its answer is no event stream")
+        if back is not None and not self._wants_stream:
             await self._answer_whole(exchange, observer, placement, back)
             return
         if not (stream and self._wants_stream):
