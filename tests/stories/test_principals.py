@@ -188,7 +188,8 @@ def test_no_credential_of_a_client_reaches_an_engine_or_a_log(
     post(up, f"{path}?key=t-alice&beta=true", body)
 
     sent = engine.heads[before:]
-    assert len(sent) == len(PRESENTED) + 1
+    asked = [each for each in engine.bodies[before:] if each != b"{}"]  # the door may ask first what it speaks
+    assert len(asked) == len(PRESENTED) + 1
     for head in sent:
         assert b"t-alice" not in head
         assert b"authorization" not in head.lower()
