@@ -194,6 +194,7 @@ FAULTS: dict[bytes, Callable[[socket.socket, bool], bool | None]] = {
     b"<stall>": say(half, stays=None),
     b"<no usage>": say(lambda stream: good(stream, usage=False), stays=True),
     b"<letter>": in_the_middle_of_a_letter,
+    b"<no answer>": say(lambda _: answered(b"{}"), stays=True),
     b"<huge>": a_hundred_megabytes,
 }
 
@@ -338,6 +339,16 @@ def test_an_odd_answer_is_an_answer(house: House, way: Way, fault: str) -> None:
     assert (answer.status, answer.headers[RUN]) == (200, "mine")
     assert is_whole(answer)
     assert way.labels or SAID in answer.body.decode(), "joined again"
+    house.failed(way, "mine")
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if not way.passes], ids=lambda way: way.name.replace(" ", "-"))
+def test_what_is_no_answer_is_a_502_where_it_would_have_to_be_said_in_other_words(house: House, way: Way) -> None:
+    """Also where a stream was asked for and none came."""
+    answer = way.ask(house.up, "<no answer>", "mine")
+    assert (answer.status, answer.headers[RUN]) == (502, "mine")
+    assert answer.headers["content-type"] == "application/json"
+    assert message(way, answer.body).startswith(f"engine {way.model}: ")
     house.failed(way, "mine")
 
 

@@ -55,6 +55,36 @@ def test_a_chat_without_tools_or_headers_stays_one_run(up: Program, stream: bool
     assert first == second == third
 
 
+def chatted(up: Program, path: str, member: str, talk: list[Message], *, stream: bool) -> tuple[str, str]:
+    """Return the run and the text of an answer in Messages or Responses."""
+    limit = "max_tokens" if member == "messages" else "max_output_tokens"
+    body = {"model": MODEL, member: talk, "stream": stream, limit: 20}
+    request = urllib.request.Request(
+        up.url("dataplane") + path, json.dumps(body).encode(), {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        raw, run = answer.read(), answer.headers["x-luftpause-run-id"]
+    if stream:
+        events = [json.loads(line[6:]) for line in raw.split(b"\n") if line.startswith(b"data: {")]
+        deltas = [event.get("delta") for event in events if "text" in event["type"] or "delta" in event["type"]]
+        return run, "".join(each if isinstance(each, str) else (each or {}).get("text", "") for each in deltas)
+    said = json.loads(raw)
+    parts = said["content"] if member == "messages" else said["output"][0]["content"]
+    return run, parts[0]["text"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("path", "member"), [("/v1/messages", "messages"), ("/v1/responses", "input")])
+def test_a_plain_chat_in_another_dialect_stays_one_run_too(up: Program, path: str, member: str, stream: bool) -> None:
+    talk = [user(f"Tell me in {path}, {stream}.")]
+    first, text = chatted(up, path, member, talk, stream=stream)
+    assert text
+    talk += [{"role": "assistant", "content": text}, user("And more?")]
+    second, _ = chatted(up, path, member, talk, stream=stream)
+    other, _ = chatted(up, path, member, [user("Something else.")], stream=stream)
+    assert first == second != other
+
+
 def test_two_conversations_that_begin_alike_stay_apart(up: Program) -> None:
     talk = [user("The same question from two twins.")]
     runs = {text: run for run, text in (ask(up, talk), ask(up, talk))}

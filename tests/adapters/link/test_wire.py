@@ -96,6 +96,18 @@ def test_all_frames_of_one_turn_of_the_loop_leave_in_one_write() -> None:
     assert transports[0].written == [b"abc"]
 
 
+def test_what_cannot_wait_leaves_at_once_and_only_once() -> None:
+    def story(wire: Wire, transport: ScriptedTransport, ears: Ears) -> None:
+        wire.send(b"a")
+        wire.send(b"b")
+        wire.flush()
+        assert transport.written == [b"ab"]
+        wire.flush()
+        assert transport.written == [b"ab"]
+
+    with_wire(story)
+
+
 def test_payloads_that_arrive_together_end_with_one_batch() -> None:
     def story(wire: Wire, transport: ScriptedTransport, ears: Ears) -> None:
         wire.data_received(b"\0\0\0\1x\0\0\0\1y\0\0")
@@ -109,7 +121,7 @@ def test_a_stuck_transport_keeps_frames_back_and_a_patient_wire_stops_reading() 
     def story(wire: Wire, transport: ScriptedTransport, ears: Ears) -> None:
         wire.pause_writing()
         wire.send(b"a")
-        wire._flush()
+        wire.flush()
         assert transport.written == []
         wire.resume_writing()
         assert transport.written == [b"a"]

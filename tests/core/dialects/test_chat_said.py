@@ -26,6 +26,25 @@ def test_texts_are_read_whatever_shape_they_have() -> None:
     ]
 
 
+ASKED, ANSWERED = {"role": "user", "content": "What now?"}, {"role": "assistant", "content": [{"text": "Wait."}]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"system": [{"type": "text", "text": "Help."}], "messages": [ASKED, ANSWERED]},
+        {"instructions": "Help.", "input": [ASKED, {"type": "reasoning", "id": "r", "summary": []}, ANSWERED]},
+    ],
+)
+def test_what_is_said_beside_the_messages_is_said_first(body: dict[str, object]) -> None:
+    said = [Utterance("system", "Help."), Utterance("user", "What now?"), Utterance("assistant", "Wait.")]
+    assert conversation_in(json.dumps(body).encode()) == said
+
+
+def test_a_text_alone_is_the_users() -> None:
+    assert conversation_in(b'{"input": "What now?"}') == [Utterance("user", "What now?")]
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"messages": 3}', b'{"messages": [3]}', b'{"x": ' + b"[" * 99_999])
 def test_what_cannot_be_read_says_nothing(body: bytes) -> None:
     assert list(conversation_in(body)) == []

@@ -170,6 +170,30 @@ def test_after_the_200_any_other_failure_is_an_event_and_no_done() -> None:
     run_bounded(main())
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        answer(b'{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}'),
+        answer(b""),
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+    ],
+)
+def test_after_the_200_an_answer_that_is_no_stream_is_an_event_and_not_silence(said: bytes) -> None:
+    async def streams_nothing(visit: Visit) -> None:
+        await visit.request()
+        visit.send(said)
+
+    async def main() -> None:
+        async with open_door(ScriptedEngine(streams_nothing), settings=SOON) as door:
+            async with connected(door.url) as client:
+                text = await waits_then_places(door, client)
+            event = json.loads(text[text.index(b"data: ") + 6 : text.rindex(b"\n\n")])
+            assert event["error"]["message"] == "engine a: its answer is no event stream"
+            assert isinstance(door.scheduler.endings[0], TurnFailed)
+
+    run_bounded(main())
+
+
 def test_after_the_200_an_engine_that_cannot_be_reached_is_an_event_too() -> None:
     async def main() -> None:
         async with open_door(settings=SOON) as door, connected(door.url) as client:

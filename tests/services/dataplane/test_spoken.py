@@ -77,7 +77,7 @@ def placed(engine: EngineKind = EngineKind.AUTO, dialects: tuple[str, ...] | Non
 def test_an_engine_speaks_what_it_knows_a_path_for(status: int | None, speaks: bool, is_remembered: bool) -> None:
     async def main() -> None:
         engine = Engine({PATHS["messages"]: status})
-        spoken = Spoken(engine, ask_s=0.02)
+        spoken = Spoken(engine, ask_s=0.02, unsure_s=0.0)
         assert await spoken.at(placed(), "messages") is speaks
         assert await spoken.at(placed(), "messages") is speaks
         assert len(engine.asked) == (1 if is_remembered else 2)
@@ -103,6 +103,18 @@ def test_what_is_known_is_not_asked(placement: Placement, dialect: str, speaks: 
     engine = Engine({})
     assert asyncio.run(Spoken(engine).at(placement, dialect)) is speaks
     assert engine.asked == []
+
+
+@pytest.mark.parametrize("status", [None, 0, 401, 503])
+def test_an_engine_that_does_not_say_holds_up_one_turn_and_not_each(status: int | None) -> None:
+    async def main() -> None:
+        engine = Engine({PATHS["messages"]: status})
+        spoken = Spoken(engine, ask_s=0.02)
+        for _ in range(3):
+            assert not await spoken.at(placed(), "messages")
+        assert len(engine.asked) == 1
+
+    asyncio.run(main())
 
 
 def test_an_engine_that_speaks_messages_may_count_no_tokens() -> None:

@@ -67,6 +67,14 @@ def test_without_a_header_a_run_is_recognised_by_the_tool_calls_it_echoes() -> N
     assert memory.resolve(ALICE, echoes=("unknown", "c2")) == "r1"
 
 
+def test_a_session_whose_run_was_named_in_between_goes_on_in_the_named_one() -> None:
+    memory = Memory()
+    alone = IdentityKeys(session="s")
+    first = memory.take(ALICE, alone)
+    assert memory.take(ALICE, IdentityKeys(session="s", run=RunId("mine"))) == "mine" != first
+    assert [memory.take(ALICE, alone) for _ in range(3)] == ["mine"] * 3
+
+
 def test_tool_calls_are_private_to_their_principal() -> None:
     memory = Memory()
     memory.resolve(ALICE, "r1")

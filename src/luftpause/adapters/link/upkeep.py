@@ -98,6 +98,8 @@ class Upkeep:
         if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned):
             self.ledger.withdrawn(report.turn)
             self.admissions.end(report.turn)
+            if self._wire is not None:  # before the client sees the end: its next turn may come by another dataplane
+                self._wire.flush()
         self._confirmed(0)  # nothing, unless the outbox is full
 
     async def ask(self, build: Callable[[int], Request]) -> Answer:

@@ -72,7 +72,7 @@ class Wire(asyncio.Protocol):
         if self._closing:
             return
         if not self._unsent:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._unsent.append(frame)
         self._unsent_bytes += len(frame)
         if self._unsent_bytes > self._unsent_max:
@@ -84,7 +84,7 @@ class Wire(asyncio.Protocol):
         if self._closing or self._transport is None:
             return
         self._stuck = False
-        self._flush()
+        self.flush()
         self._closing = True
         self._transport.close()
         self._cut = self._loop.call_later(CLOSE_S, self._transport.abort)
@@ -97,7 +97,8 @@ class Wire(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Let what is queued leave now instead of at the end of this turn of the loop."""
         if self._stuck or self._transport is None or not self._unsent:
             return
         together = b"".join(self._unsent)
@@ -135,7 +136,7 @@ class Wire(asyncio.Protocol):
     def resume_writing(self) -> None:
         """See asyncio.Protocol."""
         self._stuck = False
-        self._flush()
+        self.flush()
         if self._patient and self._transport is not None and not self._closing:
             self._transport.resume_reading()
 

@@ -1,4 +1,7 @@
-"""What is said in Chat Completions: the texts of a request's messages, and the text of an answer as it comes."""
+"""What is said in a request's messages, and the text of a Chat Completions answer as it comes.
+
+Messages and Responses are read here too: what differs is where the texts stand.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,7 +23,12 @@ class _Part(Struct):
 
 
 class _Conversation(Struct):
+    """A request: Messages has `system` beside its messages, Responses `instructions` beside its `input`."""
+
     messages: list[_Message] = []
+    input: str | list[_Message] = []
+    system: Raw = Raw(b"null")
+    instructions: Raw = Raw(b"null")
 
 
 _CONVERSATION: Final = msgspec.json.Decoder(_Conversation)
@@ -30,10 +38,14 @@ _CONTENT: Final = msgspec.json.Decoder(str | list[_Part] | None)
 def conversation_in(body: bytes) -> Sequence[Utterance]:
     """Return what is said in a request; nothing where it cannot be read, which is for the engine to judge."""
     try:
-        messages = _CONVERSATION.decode(body).messages
+        found = _CONVERSATION.decode(body)
     except (msgspec.DecodeError, RecursionError):
         return ()
-    return [Utterance(message.role, _text(message.content)) for message in messages]
+    first = [Utterance("system", text) for text in (_text(found.system), _text(found.instructions)) if text]
+    if isinstance(found.input, str):
+        return [*first, Utterance("user", found.input)]
+    messages = found.messages or [item for item in found.input if item.role]  # calls and their results have no role
+    return [*first, *(Utterance(message.role, _text(message.content)) for message in messages)]
 
 
 class AnswerText:

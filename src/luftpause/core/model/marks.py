@@ -1,9 +1,12 @@
 """What a run is recognised by, as marks: each kind has its own first letters, so that no two kinds meet."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from luftpause.core.model.ids import Mark, ToolCallId
 from luftpause.core.model.turns import IdentityKeys
+
+_SESSION: Final = "session:"
 
 
 def call_marks(calls: Iterable[ToolCallId]) -> tuple[Mark, ...]:
@@ -13,7 +16,12 @@ def call_marks(calls: Iterable[ToolCallId]) -> tuple[Mark, ...]:
 
 def session_mark(session: str) -> Mark:
     """Return the mark of a harness's session."""
-    return Mark(f"session:{session}")
+    return Mark(f"{_SESSION}{session}")
+
+
+def is_session(mark: Mark) -> bool:
+    """Whether it is the mark of a harness's session."""
+    return mark.startswith(_SESSION)
 
 
 def key_mark(cache_key: str) -> Mark:

@@ -19,6 +19,8 @@ ASK_S: Final = 2.0
 """The longest that a turn waits for the answer; without one it is translated, which is right in any case."""
 MEMORY_S: Final = 300.0
 """An engine is asked again after this: another one may have taken its place."""
+UNSURE_S: Final = 10.0
+"""An engine that did not say is asked again after this: else each turn would wait for one that never does."""
 ENTRIES_MAX: Final = 4096
 
 _DECLARED_AS: Final = {COUNTS: "messages"}
@@ -34,10 +36,13 @@ _NOTHING_THERE: Final = frozenset((404, 405, 501))
 class Spoken:
     """Remembers what engines speak."""
 
-    def __init__(self, engines: Engines, *, ask_s: float = ASK_S, memory_s: float = MEMORY_S) -> None:
+    def __init__(
+        self, engines: Engines, *, ask_s: float = ASK_S, memory_s: float = MEMORY_S, unsure_s: float = UNSURE_S
+    ) -> None:
         self._engines = engines
         self._ask_s = ask_s
         self._memory_s = memory_s
+        self._unsure_s = unsure_s
         self._known: OrderedDict[tuple[str, str], tuple[bool, float]] = OrderedDict()
 
     async def at(self, placement: Placement, dialect: str) -> bool:
@@ -52,11 +57,11 @@ class Spoken:
         if time.monotonic() < until:
             return speaks
         answer = await self._ask(placement.endpoint, path)
-        if answer is not None:
-            self._known[key] = answer, time.monotonic() + self._memory_s
-            self._known.move_to_end(key)
-            if len(self._known) > ENTRIES_MAX:
-                self._known.popitem(last=False)
+        memory_s = self._unsure_s if answer is None else self._memory_s
+        self._known[key] = answer is True, time.monotonic() + memory_s
+        self._known.move_to_end(key)
+        if len(self._known) > ENTRIES_MAX:
+            self._known.popitem(last=False)
         return answer is True
 
     async def _ask(self, endpoint: Endpoint, path: bytes) -> bool | None:

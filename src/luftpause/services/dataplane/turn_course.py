@@ -203,7 +203,9 @@ class TurnCourse:
         try:
             if observer is None and (self._head_sent or back is not None):
                 await self._refuse_in_other_words(exchange, placement, back)
-            elif back is not None and not (self._head_sent or (stream and self._wants_stream)):
+            elif self._wants_stream and not stream and (self._head_sent or back is not None):
+                raise UnfitAnswerError("its answer is no event stream")
+            elif back is not None and not self._wants_stream:
                 await self._answer_whole(exchange, observer, placement, back)
             else:
                 if not (stream and self._wants_stream):

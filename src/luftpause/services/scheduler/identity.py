@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from luftpause.core.model.ids import Instant, Mark, PrincipalId, RunId
-from luftpause.core.model.marks import call_marks, key_mark, session_mark
+from luftpause.core.model.marks import call_marks, is_session, key_mark, session_mark
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.turns import IdentityKeys
 from luftpause.core.scheduling.state import Run
@@ -69,14 +69,15 @@ class RunIdentity:
         return None if known is None else known[0]
 
     def learn(self, run: RunId, marks: Iterable[Mark], now: Instant) -> None:
-        """Remember marks of a run. One that another run has too identifies neither."""
+        """Remember marks of a run. One that another run has too identifies neither; a session goes on in the later."""
         principal = self.owner(run)
         if principal is None:
             return
         for mark in marks:
             key = (principal, mark)
             known = self._marks.get(key)
-            self._marks[key] = (run if known is None or known[0] == run else None, now)
+            is_its_own = known is None or known[0] == run or is_session(mark)
+            self._marks[key] = (run if is_its_own else None, now)
             self._marks.move_to_end(key)
             self._marks_of.setdefault(run, set()).add(key)
         self._prune(now)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.dialects.anthropic_messages.requests import HELLO, MESSAGES, PATH, assistant, result, text, use, user, written
-from luftpause.core.dialects.dialect import Peek, TranslatedDialect, Translation
+from luftpause.core.dialects.dialect import Peek, TranslatedDialect, Translation, UnfitAnswerError
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ModelName, ToolCallId
@@ -102,7 +102,11 @@ def test_a_translation_answers_as_was_asked(stream: bool) -> None:
     translation = MESSAGES.translate(PATH, written(stream=stream))
 
     assert translation.feed(b"") == b""
-    assert b"the engine sent no answer" in translation.end()
+    if stream:
+        assert b"the engine sent no answer" in translation.end()
+    else:
+        with pytest.raises(UnfitAnswerError, match="the engine sent no answer"):
+            translation.end()
     assert json.loads(translation.error(400, b'{"error": {"message": "no"}}'))["error"]["message"] == "no"
 
 
@@ -110,5 +114,6 @@ def test_translations_share_nothing() -> None:
     one, other = MESSAGES.translate(PATH, written()), MESSAGES.translate(PATH, written())
     one.feed(b'{"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}')
 
-    assert b"the engine sent no answer" in other.end()
+    with pytest.raises(UnfitAnswerError, match="the engine sent no answer"):
+        other.end()
     assert b'"text":"a"' in one.end()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from core.dialects.anthropic_messages.legal import Told, told_by
 from luftpause.core.dialects.anthropic_messages.from_chat import PIECES_PER_PING, StreamBack, WholeBack
 from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX
+from luftpause.core.dialects.dialect import UnfitAnswerError
 
 USAGE = {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 7}}
 
@@ -203,11 +204,12 @@ def test_a_whole_answer() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"{}", b'{"error": {"message": "no"}}', b" " * (ANSWER_BYTES_MAX + 1)]
 )
-def test_a_body_that_is_no_answer_is_an_error(body: bytes) -> None:
+def test_a_body_that_is_no_answer_does_not_become_one(body: bytes) -> None:
     way = WholeBack(thinking=False, stops=())
     way.feed(body)
 
-    assert json.loads(way.end())["type"] == "error"
+    with pytest.raises(UnfitAnswerError):
+        way.end()
 
 
 TEXTS = st.sampled_from(["", "a", "\n\n", '"', "é"])

@@ -28,6 +28,7 @@ from core.dialects.openai_responses.exchanges import (
 )
 from core.dialects.openai_responses.legality import check_stream
 from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX
+from luftpause.core.dialects.dialect import UnfitAnswerError
 
 NAMES: Final = sorted(path.name.removesuffix(".request.json") for path in GOLDEN.glob("*.request.json"))
 STREAMS = [name for name in NAMES if (GOLDEN / f"{name}.answer.sse").exists()]
@@ -125,10 +126,9 @@ def test_the_time_is_taken_from_the_first_document() -> None:
         (b'{"x": "%b"}' % (b"x" * ANSWER_BYTES_MAX), "too long"),
     ],
 )
-def test_a_whole_answer_that_is_none_is_a_response_that_failed(body: bytes, message: str) -> None:
-    response = json.loads(translated(written(), [body]))
-    assert (response["object"], response["status"]) == ("response", "failed")
-    assert message in response["error"]["message"]
+def test_a_whole_answer_that_is_none_does_not_become_one(body: bytes, message: str) -> None:
+    with pytest.raises(UnfitAnswerError, match=message):
+        translated(written(), [body])
 
 
 def test_a_whole_answer_and_a_stream_say_the_same() -> None:

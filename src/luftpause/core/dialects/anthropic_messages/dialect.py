@@ -11,6 +11,7 @@ from luftpause.core.dialects.anthropic_messages.from_chat import PING, StreamBac
 from luftpause.core.dialects.anthropic_messages.observe import MessagesStreamObserver, observe_message
 from luftpause.core.dialects.anthropic_messages.request import read_request
 from luftpause.core.dialects.anthropic_messages.to_chat import chat_request
+from luftpause.core.dialects.chat_said import conversation_in
 from luftpause.core.dialects.dialect import Peek
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.observe import BodyObserver, Observer
@@ -45,9 +46,8 @@ class AnthropicMessages:
         return Peek(model=model, stream=stream, tool_calls=_echoed(members.get("messages")))
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
-        """See `Dialect.conversation`. Its clients name a session or echo ids."""
-        del body
-        return ()
+        """See `Dialect.conversation`. Most of its clients name a session or echo ids; a plain chat does neither."""
+        return conversation_in(body)
 
     def error(self, failure: Failure) -> bytes:
         """See `Dialect.error`."""

@@ -23,6 +23,7 @@ from luftpause.core.dialects.chat_answer import (
     Used,
     read_chat_answer,
 )
+from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.model.turns import Usage
 
 PING: Final = b'event: ping\ndata: {"type": "ping"}\n\n'
@@ -212,15 +213,19 @@ class WholeBack:
         return b""
 
     def end(self) -> bytes:
-        """Return the message, or an error body where the engine sent no answer."""
+        """Return the message.
+
+        Raises:
+            UnfitAnswerError: the engine sent no whole answer.
+        """
         if len(self._body) > ANSWER_BYTES_MAX:
-            return engine_error(FAILED_STATUS, "the engine's answer is too long to be translated")
+            raise UnfitAnswerError("the engine's answer is too long to be translated")
         for piece in read_chat_answer(bytes(self._body)):
             self._answer.take(piece)
         self._answer.over(done=False)
         failure = self._answer.failure
         if failure is not None:
-            return engine_error(failure.status or FAILED_STATUS, failure.message)
+            raise UnfitAnswerError(failure.message)
         message = self._answer.message(self._content.blocks) | self._answer.delta() | {"usage": self._answer.usage()}
         return msgspec.json.encode(message)
 

@@ -54,10 +54,12 @@ class Answer:
     """Takes pieces, gives events. Ends once, with `response.completed`, `incomplete` or `failed`.
 
     Attributes:
+        failure: why there is no answer, empty while there may be one.
         created_at: when the engine began, seconds since the epoch; 0 where it does not say.
     """
 
     def __init__(self, asked: ChatRequest) -> None:
+        self.failure = ""
         self.created_at = 0
         self._asked = asked
         self._name = hashlib.sha256(asked.body).hexdigest()[:32]  # for an engine that gives no id
@@ -105,6 +107,7 @@ class Answer:
 
     def fail(self, message: str, status: int = 0) -> None:
         """End with a failure. What is open stays so; the response has it as far as it came."""
+        self.failure = message
         self._begin("")
         left = [self._open.item("incomplete")] if self._open else []
         error = response_error(message, status=status)

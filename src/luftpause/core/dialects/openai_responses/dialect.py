@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from luftpause.core.dialects.chat_said import conversation_in
 from luftpause.core.dialects.dialect import Peek, Translation
 from luftpause.core.dialects.failures import Failure, openai_error
 from luftpause.core.dialects.observe import BodyObserver, Observer
@@ -48,9 +49,8 @@ class OpenAiResponses:
         )
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
-        """See `Dialect.conversation`. Its clients name a session or echo ids."""
-        del body
-        return ()
+        """See `Dialect.conversation`. Most of its clients name a session or echo ids; a plain chat does neither."""
+        return conversation_in(body)
 
     def error(self, failure: Failure) -> bytes:
         """See `Dialect.error`."""

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, ChatStreamReader, read_chat_answer
+from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.openai_responses.answer import Answer
 from luftpause.core.dialects.openai_responses.chat_request import ChatRequest
 from luftpause.core.dialects.openai_responses.errors import engine_refusal
@@ -84,6 +85,8 @@ class BodyTranslation:
             answer.created_at = _created(body)
             answer.take(read_chat_answer(body))
             answer.end()
+        if answer.failure:
+            raise UnfitAnswerError(answer.failure)
         return msgspec.json.encode(answer.response())
 
     def error(self, status: int, body: bytes) -> bytes:
