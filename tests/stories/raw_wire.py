@@ -152,6 +152,20 @@ class Answer:
     body: bytes
 
 
+def unchunked(body: bytes) -> bytes:
+    """Return a chunked body's content; one that is not chunked as it is."""
+    content, rest = b"", body
+    while True:
+        size, found, rest = rest.partition(b"\r\n")
+        try:
+            length = int(size, 16)
+        except ValueError:
+            return content or body
+        content, rest = content + rest[:length], rest[length + 2 :]
+        if not found or not length:
+            return content
+
+
 def ask(
     door: str,
     body: bytes = b"",

@@ -11,7 +11,7 @@ import pytest
 
 from stories.certificates import Authority
 from stories.programs import Program, running
-from stories.raw_wire import WAIT_S, Engine, ask, chat_body, soon, status, whole
+from stories.raw_wire import WAIT_S, Engine, ask, chat_body, soon, status, unchunked, whole
 from stories.set_ups import FREE_PORTS, write
 
 pytestmark = pytest.mark.timeout(120)
@@ -72,20 +72,6 @@ def test_a_hosted_api_gets_its_turns_over_tls_with_key_and_path_byte_by_byte(tmp
         assert b"mine" not in head
     assert {head.split(b" ")[1] for head in engine.gets} == {b"/api/v1/models"}, "no load is asked of a hosted API"
     assert "Traceback" not in up.output.read_text()
-
-
-def unchunked(body: bytes) -> bytes:
-    """Return a chunked body's content; one that is not chunked as it is."""
-    content, rest = b"", body
-    while True:
-        size, found, rest = rest.partition(b"\r\n")
-        try:
-            length = int(size, 16)
-        except ValueError:
-            return content or body
-        content, rest = content + rest[:length], rest[length + 2 :]
-        if not found or not length:
-            return content
 
 
 def test_connections_over_tls_are_kept_for_the_next_turn(tmp_path: Path) -> None:
