@@ -62,16 +62,41 @@ class Observer(Protocol):
         ...
 
 
+class Findings(Protocol):
+    """What the documents of one answer said, put together."""
+
+    over: bool
+    """One of them said that the answer is over."""
+
+    def take(self, document: bytes) -> None:
+        """Add what a document says, if it can be read."""
+        ...
+
+    def copy(self) -> "Findings":
+        """Return findings that go on from these."""
+        ...
+
+    def observed(self) -> Observed:
+        """Return the findings of the moment."""
+        ...
+
+
 class StreamObserver:
-    """Looks at an event stream. The result does not depend on how the stream was cut into pieces."""
+    """Looks at an event stream. The result does not depend on how the stream was cut into pieces.
 
-    __slots__ = ("_cutter", "_findings", "done", "first_token_seen")
+    Args:
+        findings: takes in the events that hold a marker; None for those of Chat Completions.
+        markers: what makes an event worth reading.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_cutter", "_findings", "_markers", "done", "first_token_seen")
+
+    def __init__(self, findings: Findings | None = None, markers: tuple[bytes, ...] | None = None) -> None:
         self.first_token_seen = False
         self.done = False
         self._cutter = EventCutter()
-        self._findings = _Findings()
+        self._findings = findings or _Findings()
+        self._markers = markers or _MARKERS
 
     def feed(self, data: bytes) -> None:
         """Look at the next piece, cut anywhere."""
@@ -79,7 +104,9 @@ class StreamObserver:
             self.first_token_seen = True
             block = self._cutter.feed(data)
             if block:
-                self._take_block(block)
+                for document in documents_with(block, self._markers):
+                    self._findings.take(document)
+                self.done = self._findings.over
 
     def observed(self) -> Observed:
         """Return what was seen up to now, an unfinished last event included if it can be read."""
@@ -87,16 +114,9 @@ class StreamObserver:
         if not rest:
             return self._findings.observed()
         findings = self._findings.copy()
-        for document in documents_with(rest, _MARKERS):
+        for document in documents_with(rest, self._markers):
             findings.take(document)
         return findings.observed()
-
-    def _take_block(self, block: bytes) -> None:
-        for document in documents_with(block, _MARKERS):
-            if document == _DONE:
-                self.done = True
-            else:
-                self._findings.take(document)
 
 
 class BodyObserver:
@@ -194,11 +214,12 @@ _CallPlace: TypeAlias = tuple[int, int, str]
 
 
 class _Findings:
-    """What the documents of one answer said, put together."""
+    """`Findings` of Chat Completions."""
 
-    __slots__ = ("_error", "_finish", "_names", "_tool_calls", "_usage")
+    __slots__ = ("_error", "_finish", "_names", "_tool_calls", "_usage", "over")
 
     def __init__(self) -> None:
+        self.over = False
         self._finish = ""
         self._usage: Usage | None = None
         self._tool_calls: dict[ToolCallId, None] = {}
@@ -208,7 +229,7 @@ class _Findings:
     def copy(self) -> "_Findings":
         """Return findings that go on from these."""
         other = _Findings()
-        other._finish, other._usage, other._error = self._finish, self._usage, self._error
+        other.over, other._finish, other._usage, other._error = self.over, self._finish, self._usage, self._error
         other._tool_calls, other._names = self._tool_calls.copy(), self._names.copy()
         return other
 
@@ -221,6 +242,9 @@ class _Findings:
 
     def take(self, document: bytes) -> None:
         """Add what a document says, if it can be read."""
+        if document == _DONE:
+            self.over = True
+            return
         try:
             answer = _ANSWER.decode(document)
         except _UNREADABLE:

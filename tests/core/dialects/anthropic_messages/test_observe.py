@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from luftpause.core.dialects.anthropic_messages.observe import MessagesStreamObserver, observe_message
 from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed
-from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.turns import Usage
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -51,6 +51,7 @@ EXPECTED = Observed(
     finish="tool_use",
     usage=Usage(prompt_tokens=14, completion_tokens=11, cached_tokens=7),
     tool_calls=(ToolCallId("toolu_1"), ToolCallId("toolu_2")),
+    tools=(ToolName("look"),),
 )
 
 
@@ -161,7 +162,7 @@ def test_a_whole_answer_tells_the_same() -> None:
     usage = {"input_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 2, "output_tokens": 11}
     content = [
         {"type": "text", "text": "a"},
-        {"type": "tool_use", "id": "toolu_1"},
+        {"type": "tool_use", "id": "toolu_1", "name": "look"},
         {"type": "tool_use", "id": "toolu_2"},
     ]
     body = {"type": "message", "content": content, "stop_reason": "tool_use", "usage": usage}

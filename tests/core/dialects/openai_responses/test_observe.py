@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from core.dialects.openai_responses.exchanges import GOLDEN, RESPONSES, Object, cut
 from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed
-from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.turns import Usage
 
 USAGE = {"input_tokens": 7, "input_tokens_details": {"cached_tokens": 5}, "output_tokens": 3}
@@ -44,7 +44,10 @@ TYPICAL = (
     event("response.completed", response=response("completed", function_call("call_1"), {"call_id": "call_3"})),
 )
 SEEN = Observed(
-    finish="completed", usage=TURN_USAGE, tool_calls=tuple(ToolCallId(f"call_{number}") for number in (1, 2, 3))
+    finish="completed",
+    usage=TURN_USAGE,
+    tool_calls=tuple(ToolCallId(f"call_{number}") for number in (1, 2, 3)),
+    tools=(ToolName("look"),),
 )
 
 
@@ -71,7 +74,7 @@ def test_it_is_over_with_its_last_event_and_not_before() -> None:
 
 
 def test_calls_are_known_before_the_last_event() -> None:
-    assert observed(*TYPICAL[:4]) == Observed(tool_calls=(ToolCallId("call_1"),))
+    assert observed(*TYPICAL[:4]) == Observed(tool_calls=(ToolCallId("call_1"),), tools=(ToolName("look"),))
 
 
 def test_a_last_event_without_its_blank_line_is_read() -> None:
@@ -118,6 +121,11 @@ def test_of_several_errors_the_first_counts_and_of_several_usages_the_last() -> 
     assert observed(*events) == Observed(finish="completed", usage=TURN_USAGE, error='{"n":1}')
 
 
+def test_a_function_of_a_namespace_is_named_with_it() -> None:
+    item = {**function_call("call_1"), "namespace": "mcp__wiki"}
+    assert observed(event("response.output_item.done", item=item)).tools == ("mcp__wiki__look",)
+
+
 def test_bounds() -> None:
     events = [event("response.output_item.done", item=function_call(f"call_{n}")) for n in range(TOOL_CALLS_MAX + 3)]
     assert len(observed(*events).tool_calls) == TOOL_CALLS_MAX
@@ -129,7 +137,9 @@ def test_bounds() -> None:
     [
         (
             response("completed", function_call("call_1")),
-            Observed(finish="completed", usage=TURN_USAGE, tool_calls=(ToolCallId("call_1"),)),
+            Observed(
+                finish="completed", usage=TURN_USAGE, tool_calls=(ToolCallId("call_1"),), tools=(ToolName("look"),)
+            ),
         ),
         (response("failed", error={"message": "m"}), Observed(usage=TURN_USAGE, error='{"message": "m"}')),
         ({"error": {"message": "m"}}, Observed(error='{"message": "m"}')),

@@ -9,42 +9,19 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed
-from luftpause.core.dialects.sse import EventCutter, documents_with
-from luftpause.core.model.ids import ToolCallId
+from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed, StreamObserver
+from luftpause.core.model.ids import ToolCallId, ToolName
+from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
 
 
-class ResponsesStreamObserver:
+class ResponsesStreamObserver(StreamObserver):
     """Looks at an event stream. The result does not depend on how the stream was cut into pieces."""
 
-    __slots__ = ("_cutter", "_findings", "done", "first_token_seen")
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self.first_token_seen = False
-        self.done = False
-        self._cutter = EventCutter()
-        self._findings = _Findings()
-
-    def feed(self, data: bytes) -> None:
-        """Look at the next piece, cut anywhere."""
-        if data:
-            self.first_token_seen = True
-            block = self._cutter.feed(data)
-            if block:
-                for document in documents_with(block, _MARKERS):
-                    self._findings.take_event(document)
-                self.done = self._findings.over
-
-    def observed(self) -> Observed:
-        """Return what was seen up to now, an unfinished last event included if it can be read."""
-        rest = self._cutter.rest()
-        if not rest:
-            return self._findings.observed()
-        findings = self._findings.copy()
-        for document in documents_with(rest, _MARKERS):
-            findings.take_event(document)
-        return findings.observed()
+        super().__init__(_Findings(), _MARKERS)
 
 
 def observe_response(body: bytes) -> Observed:
@@ -70,6 +47,8 @@ class _Incomplete(Struct):
 
 class _Item(Struct):
     call_id: str | None = None
+    name: str | None = None
+    namespace: str | None = None
 
 
 class _Response(Struct):
@@ -110,29 +89,36 @@ _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
 
 class _Findings:
-    """What the documents of one answer said, put together."""
+    """`Findings` of this dialect."""
 
-    __slots__ = ("_error", "_finish", "_tool_calls", "_usage", "over")
+    __slots__ = ("_error", "_finish", "_tool_calls", "_tools", "_usage", "over")
 
     def __init__(self) -> None:
         self.over = False
         self._finish = ""
         self._usage: Usage | None = None
         self._tool_calls: dict[ToolCallId, None] = {}
+        self._tools: dict[ToolName, None] = {}
         self._error = ""
 
     def copy(self) -> "_Findings":
         """Return findings that go on from these."""
         other = _Findings()
         other.over, other._finish, other._usage, other._error = self.over, self._finish, self._usage, self._error
-        other._tool_calls = self._tool_calls.copy()
+        other._tool_calls, other._tools = self._tool_calls.copy(), self._tools.copy()
         return other
 
     def observed(self) -> Observed:
         """Return the findings of the moment."""
-        return Observed(finish=self._finish, usage=self._usage, tool_calls=tuple(self._tool_calls), error=self._error)
+        return Observed(
+            finish=self._finish,
+            usage=self._usage,
+            tool_calls=tuple(self._tool_calls),
+            tools=tuple(self._tools)[:TOOLS_MAX],
+            error=self._error,
+        )
 
-    def take_event(self, document: bytes) -> None:
+    def take(self, document: bytes) -> None:
         """Add what an event says, if it can be read."""
         try:
             event = _EVENT.decode(document)
@@ -168,6 +154,9 @@ class _Findings:
             return
         if item is not None and item.call_id and len(self._tool_calls) < TOOL_CALLS_MAX:
             self._tool_calls[ToolCallId(item.call_id)] = None
+            if item.name:
+                name = f"{item.namespace}__{item.name}" if item.namespace else item.name
+                self._tools[ToolName(name[:TOOL_CHARS_MAX])] = None
 
     def _take_error(self, raw: Raw) -> None:
         text = bytes(raw).decode("utf-8", "replace").strip()
