@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, str] = {
     "runtime": "Start the MCP door.",
     "status": "Show replicas, held turns and runs.",
     "config": "Check and explain the configuration.",
+    "connect": "Point a client at the doors.",
     "fake-engine": "Start an engine that only pretends, for tests.",
     "fake-mcp": "Start MCP tools that only pretend, for tests.",
     "sim": "Simulate scheduling on made-up engines.",
