@@ -19,6 +19,8 @@ SLOW = (
     "cli/test_sim.py",
     "contracts/",
     "core/dialects/anthropic_messages/test_official_client.py",
+    "core/dialects/test_fuzz.py",
+    "services/dataplane/test_door_fuzz.py",
     "services/dataplane/test_turn_course_streaming.py",
     "services/launcher/test_launcher_service.py",
     "services/runtime/test_crash.py",

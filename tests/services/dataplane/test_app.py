@@ -375,3 +375,46 @@ def test_only_http_is_spoken() -> None:
                 await door.dataplane({"type": "websocket"}, no_receive, no_send)
 
     run_bounded(main())
+
+
+def test_gemini_clients_are_told_of_models_in_their_shape() -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"GET", b"/v1beta/models?pageSize=1&key=x")
+            assert [model["name"] for model in json.loads(reply.body)["models"]] == ["models/a", "models/m"]
+            one = await fetch(door.url, b"GET", b"/v1beta/models/%6D")
+            assert json.loads(one.body) == json.loads(reply.body)["models"][1]
+            for path in (b"/v1beta/models/none", b"/v1beta/models/m:unknown", b"/v1beta/models/"):
+                missing = await fetch(door.url, b"GET", path)
+                error = json.loads(missing.body)["error"]
+                assert (missing.status, error["status"]) == (404, "NOT_FOUND")
+                assert "they serve 'a', 'm'; ask for one of these" in error["message"]
+            door.scheduler.away = asyncio.Event()
+            assert (await fetch(door.url, b"POST", b"/v1beta/models", b"content-length: 0")).status == 405
+            verb = await fetch(door.url, b"POST", b"/v1beta/models/m:embedContent", b"content-length: 0")
+            assert (verb.status, json.loads(verb.body)["error"]["status"]) == (404, "NOT_FOUND")
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("path", [b"/v1/responses", b"/v1/chat/completions"])
+def test_who_wants_a_websocket_is_told_at_once_to_do_without(path: bytes) -> None:
+    offer = (
+        b"connection: Upgrade",
+        b"upgrade: websocket",
+        b"sec-websocket-version: 13",
+        b"sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==",
+        b"openai-beta: responses_websockets=2026-02-06",
+    )
+
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"GET", path, *offer)
+            assert (reply.status, reply.header(b"upgrade")) == (426, b"HTTP/1.1")
+            assert json.loads(reply.body)["error"]["code"] == "no_websocket"
+            assert "post to it" in json.loads(reply.body)["error"]["message"]
+            assert (await fetch(door.url, b"GET", path)).status == 405
+            assert (await fetch(door.url, b"GET", b"/v1/nothing", *offer)).status == 404
+            await door.still_answers()
+
+    run_bounded(main())

@@ -9,7 +9,7 @@ from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, 
 from luftpause.core.dialects.dialect import Peek, Translation
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError
-from luftpause.core.model.ids import ModelName, ReplicaId
+from luftpause.core.model.ids import ModelName, ReplicaId, ToolCallId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.services.dataplane import routes
@@ -25,7 +25,7 @@ class Shouting(OpenAiChat):
 
     name = "shouting"
 
-    def translate(self, path: str, body: bytes) -> Translation:
+    def translate(self, path: str, body: bytes, turn: str = "") -> Translation:
         if b"IMPOSSIBLE" in body:
             raise BadRequestError("`IMPOSSIBLE` cannot be said in Chat Completions")
         return Lowered(body.lower())
@@ -35,6 +35,8 @@ class Shouting(OpenAiChat):
 
 
 class Lowered:
+    left_out = ()
+
     def __init__(self, request: bytes) -> None:
         self.request = request
         self._kept = b""
@@ -51,6 +53,9 @@ class Lowered:
 
     def error(self, status: int, body: bytes) -> bytes:
         return b"%d " % status + body.upper()
+
+    def call_ids(self) -> tuple[ToolCallId, ...]:
+        return ()
 
 
 def placement(engine: EngineKind = EngineKind.VLLM) -> Placement:

@@ -18,3 +18,15 @@ def test_each_dataplane_counts_for_itself() -> None:
     assert 'luftpause_dataplane_first_byte_seconds_sum{class="batch"} 0.3' in text
     assert "luftpause_dataplane_open_turns 3.0" in text
     assert 'status="200"' not in other.render().decode()
+
+
+def test_what_is_left_out_is_counted_and_new_once() -> None:
+    metrics = DataplaneMetrics(lambda: 0)
+
+    assert metrics.left_out(["web_search"])
+    assert not metrics.left_out(["web_search"])
+    assert metrics.left_out(["web_search", "mcp"])
+
+    text = metrics.render().decode()
+    assert 'luftpause_dataplane_tools_left_out_total{tool="web_search"} 3.0' in text
+    assert 'luftpause_dataplane_tools_left_out_total{tool="mcp"} 1.0' in text

@@ -106,7 +106,7 @@ def _settle(draft: Draft, replica: ReplicaId, old: ReplicaSpec, now: Instant) ->
         if service not in draft.serving:
             for held in _held_in(draft, service):
                 leave_queue(draft, held.arrival.turn, now)
-                draft.order(RefuseTurn(turn=held.arrival.turn, why=unknown_model(held.arrival)))
+                draft.order(RefuseTurn(turn=held.arrival.turn, why=unknown_model(draft, held.arrival)))
 
 
 def _reassign(draft: Draft, pools: Iterable[Pool]) -> None:
