@@ -16,6 +16,7 @@ from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, RunId
 from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send, principal_of
+from luftpause.ports.crew import Crew, CrewAwayError
 from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
@@ -28,6 +29,7 @@ from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.spoken import Spoken
 from luftpause.services.dataplane.turn_course import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
+from luftpause.telemetry.exposition import counts_of, rendered
 
 RUNS: Final = "/v1/runs/"
 MODELS: Final = "/v1/models"
@@ -53,6 +55,7 @@ class Dataplane:
         engines: how turns reach their engines.
         settings: limits and periods.
         peer: this instance's name in turn ids; None mints one.
+        crew: the processes that serve this door together; None when this is all of it.
     """
 
     def __init__(
@@ -62,11 +65,15 @@ class Dataplane:
         settings: DataplaneSettings,
         *,
         peer: PeerId | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self._link = link
+        self._crew = crew
         self._settings = settings
         self._turns = OpenTurns(link, peer=peer or PeerId(f"dp_{secrets.token_urlsafe(9)}"))
         self._metrics = DataplaneMetrics(lambda: len(self._turns))
+        if crew is not None:
+            crew.shows(lambda: counts_of(self._metrics))
         self._around = Surroundings(
             link=link,
             engines=engines,
@@ -157,7 +164,12 @@ class Dataplane:
         await send_body(send, run, _HEALTHY)
 
     async def _show_metrics(self, send: Send, run: RunId) -> None:
-        await send_body(send, run, self._metrics.render(), content_type=self._metrics.content_type)
+        try:
+            counts = counts_of(self._metrics) if self._crew is None else await self._crew.counts()
+        except CrewAwayError as error:
+            await send_failure(send, run, Failure(code=FailureCode.INTERNAL, message=str(error)))
+        else:
+            await send_body(send, run, rendered(counts), content_type=self._metrics.content_type)
 
     async def _models(self, send: Send, run: RunId) -> None:
         models = await self._served(send, run)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -50,19 +49,13 @@ class DataplaneMetrics(Collector):
     def __init__(self, open_turns: Callable[[], int]) -> None:
         self._open_turns = open_turns
         self._counts = {kind: Counts() for kind in (*ServiceClass, None)}
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
 
     def of(self, service_class: ServiceClass | None) -> Counts:
         """Return the counts of a class; None: of requests that were refused before it was known."""
         return self._counts[service_class]
 
-    def render(self) -> bytes:
-        """Return everything in Prometheus' text format."""
-        return generate_latest(self._registry)
-
     def collect(self) -> Iterator[Metric]:
-        """Return the numbers of the moment; the registry asks."""
+        """Return the numbers of the moment, when somebody asks."""
         requests = CounterMetricFamily(
             "luftpause_dataplane_requests",
             "Chat requests answered, by status and class",
