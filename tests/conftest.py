@@ -6,6 +6,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 SLOW = (
+    "adapters/crew/test_foreman.py",
     "adapters/link/test_client.py",
     "adapters/test_http_fuzz.py",
     "adapters/test_process_host.py",
@@ -17,6 +18,7 @@ SLOW = (
     "cli/test_fake_mcp.py",
     "cli/test_loadgen.py",
     "cli/test_sim.py",
+    "cli/test_worker.py",
     "contracts/",
     "core/dialects/anthropic_messages/test_official_client.py",
     "core/dialects/test_fuzz.py",

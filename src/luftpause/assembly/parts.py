@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -39,6 +39,7 @@ from luftpause.config import schema
 from luftpause.config.units import seconds
 from luftpause.core.model.ids import PeerId
 from luftpause.core.model.replicas import Endpoint
+from luftpause.ports.crew import Crew
 from luftpause.ports.engines import Engines
 from luftpause.ports.journal import JournalFailedError
 from luftpause.ports.scheduler import SchedulerDesk, SchedulerLink
@@ -58,11 +59,15 @@ from luftpause.services.status.page import page_routes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
-    """What is to be assembled: the configuration, who may come in, and what is written down."""
+    """What is to be assembled: the configuration, who may come in, and what is written down.
+
+    `worker_command` starts a process that serves the LLM door beside others; see `assembly.crew`.
+    """
 
     config: schema.Config
     access: Access
     recording: Recording = field(default_factory=Recording)
+    worker_command: Sequence[str] = ()
 
 
 def _address(section: schema.Dataplane | schema.Scheduler | schema.Runtime, *, port: int, option: str) -> Address:
@@ -73,6 +78,13 @@ def _address(section: schema.Dataplane | schema.Scheduler | schema.Runtime, *, p
         allowed_hosts=section.allowed_hosts,
         allowed_origins=section.allowed_origins,
     )
+
+
+def dataplane_address(plans: Plans) -> Address:
+    """Return where the LLM door opens; shared where several processes serve it."""
+    section = plans.config.dataplane
+    address = _address(section, port=section.port, option="dataplane.port")
+    return replace(address, drain_s=seconds(section.drain), shared=section.workers > 1)
 
 
 @asynccontextmanager
@@ -108,11 +120,11 @@ async def scheduler_part(plans: Plans, engines: Engines) -> AsyncIterator[Schedu
 
 
 @asynccontextmanager
-async def scheduler_door(plans: Plans, service: SchedulerService) -> AsyncIterator[HttpServer]:
+async def scheduler_door(plans: Plans, service: SchedulerService, listener: LinkServer) -> AsyncIterator[HttpServer]:
     """Status and page."""
     section = plans.config.scheduler
     address = _address(section, port=section.http_port, option="scheduler.http_port")
-    app = SchedulerHttp(service).app(more_routes=page_routes())
+    app = SchedulerHttp(service, peers=listener.peers).app(more_routes=page_routes())
     async with open_door(app, address, plans.access.for_operator()) as server:
         yield server
 
@@ -145,18 +157,17 @@ async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServ
 
 @asynccontextmanager
 async def dataplane_part(
-    plans: Plans, link: SchedulerLink, engines: Engines, *, peer: PeerId | None = None
+    plans: Plans, link: SchedulerLink, engines: Engines, *, peer: PeerId | None = None, crew: Crew | None = None
 ) -> AsyncIterator[HttpServer]:
-    """The LLM door.
+    """The LLM door, or one worker's part in it.
 
     Raises:
         ConfigError: the key of a replica is not set.
         StartFailedError: the address cannot be used.
     """
     require_keys(plans.config, os.environ)
-    section = plans.config.dataplane
-    address = replace(_address(section, port=section.port, option="dataplane.port"), drain_s=seconds(section.drain))
-    app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer)
+    address = dataplane_address(plans)
+    app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer, crew=crew)
     await app.start()
     try:
         refusals = Refusals(headers=refusal_headers, body=error_at)

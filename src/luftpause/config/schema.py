@@ -181,6 +181,7 @@ class Dataplane(Section, frozen=True):
     Attributes:
         host: address it listens on.
         port: port it listens on; 0 picks a free one and prints it.
+        workers: processes that serve the port together, for when one core is full; more than one needs Linux.
         max_body: a larger request body is refused.
         body_timeout: a request body that takes longer to arrive is refused.
         keepalive_after: a streaming client that waits this long gets its 200 and a first sign of life.
@@ -198,6 +199,7 @@ class Dataplane(Section, frozen=True):
 
     host: str = "127.0.0.1"
     port: Port = 8080
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
     max_body: Size = "32MiB"
     body_timeout: Duration = "1m"
     keepalive_after: Duration = "20s"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -11,9 +12,11 @@ from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, R
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
 from luftpause.ports.asgi import Message
+from luftpause.ports.crew import CrewAwayError
 from luftpause.services.dataplane.app import RUNS
 from luftpause.services.dataplane.headers import for_client, for_engine, query_for_engine, refusal_headers, run_to_echo
 from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.telemetry.exposition import Counts, Family, Sample
 from services.dataplane.door import BODY, CHAT, RUN, chat_bytes, open_door
 
 
@@ -416,5 +419,37 @@ def test_who_wants_a_websocket_is_told_at_once_to_do_without(path: bytes) -> Non
             assert (await fetch(door.url, b"GET", path)).status == 405
             assert (await fetch(door.url, b"GET", b"/v1/nothing", *offer)).status == 404
             await door.still_answers()
+
+    run_bounded(main())
+
+
+class PlayedCrew:
+    """One other worker, which has counted nothing but itself."""
+
+    def __init__(self) -> None:
+        self.own: Callable[[], Counts] = tuple
+        self.away = False
+
+    def shows(self, own: Callable[[], Counts]) -> None:
+        self.own = own
+
+    async def counts(self) -> Counts:
+        if self.away:
+            raise CrewAwayError("the other workers cannot be asked")
+        return (*self.own(), Family("others", "", "counter", (Sample("others_total", (), 1.0),)))
+
+
+def test_a_worker_among_others_shows_what_all_counted_or_says_that_it_cannot() -> None:
+    crew = PlayedCrew()
+
+    async def main() -> None:
+        async with open_door(engine_that_answers([]), crew=crew) as door:
+            await door.chat()
+            text = (await fetch(door.url, b"GET", b"/metrics")).body.decode()
+            assert 'luftpause_dataplane_requests_total{class="interactive",status="200"} 1.0' in text
+            assert "others_total 1.0" in text
+            crew.away = True
+            answer = await fetch(door.url, b"GET", b"/metrics")
+            assert (answer.status, b"cannot be asked" in answer.body) == (500, True)
 
     run_bounded(main())

@@ -17,6 +17,7 @@ from luftpause.core.dialects.gemini import models as gemini_models
 from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, RunId
 from luftpause.core.model.refusals import no_such_model
 from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send, principal_of
+from luftpause.ports.crew import Crew, CrewAwayError
 from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
@@ -29,6 +30,7 @@ from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.spoken import Spoken
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
+from luftpause.telemetry.exposition import counts_of, rendered
 
 RUNS: Final = "/v1/runs/"
 MODELS: Final = "/v1/models"
@@ -56,6 +58,7 @@ class Dataplane:
         engines: how turns reach their engines.
         settings: limits and periods.
         peer: this instance's name in turn ids; None mints one.
+        crew: the processes that serve this door together; None when this is all of it.
     """
 
     def __init__(
@@ -65,12 +68,16 @@ class Dataplane:
         settings: DataplaneSettings,
         *,
         peer: PeerId | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self._link = link
+        self._crew = crew
         self._settings = settings
         self._turns = OpenTurns(link, peer=peer or PeerId(f"dp_{secrets.token_urlsafe(9)}"))
         self._metrics = DataplaneMetrics(lambda: len(self._turns))
         self._spoken = Spoken(engines)
+        if crew is not None:
+            crew.shows(lambda: counts_of(self._metrics))
         self._around = Surroundings(
             link=link,
             engines=engines,
@@ -164,7 +171,12 @@ class Dataplane:
         await send_body(send, run, _HEALTHY)
 
     async def _show_metrics(self, send: Send, run: RunId) -> None:
-        await send_body(send, run, self._metrics.render(), content_type=self._metrics.content_type)
+        try:
+            counts = counts_of(self._metrics) if self._crew is None else await self._crew.counts()
+        except CrewAwayError as error:
+            await send_failure(send, run, Failure(code=FailureCode.INTERNAL, message=str(error)))
+        else:
+            await send_body(send, run, rendered(counts), content_type=self._metrics.content_type)
 
     async def _models(self, send: Send, run: RunId, listing: str, named: str | None) -> None:
         """Tell of all models, or of one that is named, in the shape that belongs to the listing's path."""

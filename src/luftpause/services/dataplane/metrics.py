@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -51,8 +50,6 @@ class DataplaneMetrics(Collector):
         self._open_turns = open_turns
         self._counts = {kind: Counts() for kind in (*ServiceClass, None)}
         self._left_out: dict[str, int] = {}
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
 
     def of(self, service_class: ServiceClass | None) -> Counts:
         """Return the counts of a class; None: of requests that were refused before it was known."""
@@ -66,12 +63,8 @@ class DataplaneMetrics(Collector):
             self._left_out[tool] = self._left_out.get(tool, 0) + 1
         return new
 
-    def render(self) -> bytes:
-        """Return everything in Prometheus' text format."""
-        return generate_latest(self._registry)
-
     def collect(self) -> Iterator[Metric]:
-        """Return the numbers of the moment; the registry asks."""
+        """Return the numbers of the moment, when somebody asks."""
         requests = CounterMetricFamily(
             "luftpause_dataplane_requests",
             "Chat requests answered, by status and class",
