@@ -154,6 +154,7 @@ class Loop:
         service_class, caller = self.owner(run)
         return KnownRun(
             run=run,
+            model=MODEL,
             phase=RunPhase.PAUSED if self.dice.random() < 0.7 else RunPhase.IDLE,
             replica=self.dice.choice(self.replicas),
             service_class=service_class,

@@ -103,8 +103,8 @@ def test_all_that_a_desk_hears_is_a_plain_frozen_value() -> None:
 
 
 GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
-    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f03a170a174"),
-    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6503a169"),
+    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f04a170a174"),
+    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6504a169"),
     "accepted": (Accepted(TurnId("p.1"), RunId("r")), "93a86163636570746564a3702e31a172"),
     "fault": (Fault("bad_token", "no"), "93a56661756c74a96261645f746f6b656ea26e6f"),
     "report": (
@@ -199,6 +199,7 @@ def test_hostile_payloads_are_frame_errors(payload: bytes) -> None:
 def test_an_age_that_is_no_age_is_a_frame_error(age_s: float) -> None:
     run = KnownRun(
         run=RunId("r"),
+        model=ModelName("m"),
         phase=RunPhase.IDLE,
         replica=ReplicaId("x"),
         service_class=ServiceClass.BATCH,

@@ -72,7 +72,7 @@ class Bookkeeper:
     offers: dict[str, TurnArrived] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
     orphans: set[str] = field(default_factory=set)
-    lives: dict[str, Life] = field(default_factory=dict)
+    lives: dict[tuple[str, str], Life] = field(default_factory=dict)
     served: dict[tuple[str, ...], int] = field(default_factory=dict)
     awaited: set[str] = field(default_factory=set)
     numbers: Iterator[int] = field(default_factory=count)
@@ -109,7 +109,8 @@ class Bookkeeper:
         self.seen[offer.turn] = now
         self.waiting[offer.turn] = None
         if is_in_run(offer):
-            life = self.lives.setdefault(offer.run, Life(service_class=offer.service_class, rested_at=now))
+            name = offer.run, offer.model
+            life = self.lives.setdefault(name, Life(service_class=offer.service_class, rested_at=now))
             life.service_class = offer.service_class
         self.audit(actions, newcomer=offer.turn)
         assert isinstance(answers[0], PlaceTurn) is (offer.turn in self.flying)
@@ -161,22 +162,23 @@ class Bookkeeper:
         self.awaited.discard(turn)
         if not in_run:
             return
-        life = self.lives[offer.run]
+        life = self.lives[offer.run, offer.model]
         life.rested_at = now
         if where is not None:
             life.paused = tools
-            if answered and where in self.places and not self.flying_of(offer.run):
+            if answered and where in self.places and not self.flying_of(offer.run, offer.model):
                 life.home, life.bound = where, True
 
-    def flying_of(self, run: str) -> list[str]:
-        return [
-            turn
-            for turn in self.flying
-            if self.offers[turn].run == run and is_in_run(self.offers[turn]) and turn not in self.orphans
-        ]
+    def flying_of(self, run: str, model: str) -> list[str]:
+        return [turn for turn in self.flying if self.is_of(turn, run, model) and turn not in self.orphans]
 
-    def waiting_of(self, run: str) -> list[str]:
-        return [turn for turn in self.waiting if self.offers[turn].run == run and is_in_run(self.offers[turn])]
+    def waiting_of(self, run: str, model: str = "") -> list[str]:
+        return [turn for turn in self.waiting if self.is_of(turn, run, model)]
+
+    def is_of(self, turn: str, run: str, model: str) -> bool:
+        """Say whether a turn is one of the run, and with this model; "" for any."""
+        offer = self.offers[turn]
+        return is_in_run(offer) and offer.run == run and model in ("", offer.model)
 
     def unbind(self, replica: str) -> None:
         for life in self.lives.values():
@@ -186,15 +188,16 @@ class Bookkeeper:
     def run_ended(self, run: str, actions: Sequence[Action]) -> None:
         refused = [action.turn for action in actions if isinstance(action, RefuseTurn)]
         assert refused == self.waiting_of(run)
-        self.forget(run)
+        for name in [name for name in self.lives if name[0] == run]:
+            self.forget(*name)
         self.audit(actions)
 
-    def forget(self, run: str) -> None:
-        for turn in self.waiting_of(run):
+    def forget(self, run: str, model: str) -> None:
+        for turn in self.waiting_of(run, model):
             self.waiting.pop(turn)
             self.seen.pop(turn)
-        self.orphans.update(self.flying_of(run))
-        self.lives.pop(run, None)
+        self.orphans.update(self.flying_of(run, model))
+        del self.lives[run, model]
 
     def woke_up(self, now: int, actions: Sequence[Action]) -> None:
         late = [turn for turn, seen in self.seen.items() if seen + TURN_TIMEOUT_S <= now]
@@ -203,13 +206,14 @@ class Bookkeeper:
         for turn in late:
             self.ended(turn, now)
         old = {
-            run
-            for run, life in self.lives.items()
-            if life.rested_at + RUN_EXPIRY_S <= now and not self.flying_of(run) and not self.waiting_of(run)
+            name
+            for name, life in self.lives.items()
+            if life.rested_at + RUN_EXPIRY_S <= now and not self.flying_of(*name) and not self.waiting_of(*name)
         }
-        assert {action.run for action in actions if isinstance(action, ForgetRun)} == old
-        for run in old:
-            self.forget(run)
+        for name in old:
+            self.forget(*name)
+        gone = {run for run, _ in old} - {run for run, _ in self.lives}
+        assert {action.run for action in actions if isinstance(action, ForgetRun)} == gone
         for place in self.places.values():
             if place.closed_until is not None and place.closed_until <= now:
                 place.closed_until = None
@@ -267,7 +271,7 @@ class Bookkeeper:
         if returns and place.load is not None and place.load.waiting > 0 and taken >= place.load.running:
             self.awaited.add(action.turn)
         if is_in_run(offer):
-            life = self.lives[offer.run]
+            life = self.lives[offer.run, offer.model]
             life.home, life.bound = action.replica, True
 
     def audit_errand(self, offer: TurnArrived, where: str) -> None:
@@ -327,8 +331,9 @@ class Bookkeeper:
         """Say whether a waiting turn brings an interactive run back from a tool to the only place it may go to."""
         if not is_in_run(offer) or self.only_home(offer) is None:
             return False
-        life = self.lives[offer.run]
-        return life.service_class is ServiceClass.INTERACTIVE and life.paused and not self.flying_of(offer.run)
+        life = self.lives[offer.run, offer.model]
+        is_out = life.paused and not self.flying_of(offer.run, offer.model)
+        return is_out and life.service_class is ServiceClass.INTERACTIVE
 
     def is_owed(self, turn: str) -> bool:
         """Say whether a turn that arrives goes home at once although batch turns fill it."""
@@ -349,9 +354,9 @@ class Bookkeeper:
         """Return the one replica that the turn may go to, None when it may go anywhere."""
         if not is_in_run(offer):
             return None
-        life = self.lives[offer.run]
+        life = self.lives[offer.run, offer.model]
         home = self.places.get(life.home) if life.home is not None and life.bound else None
-        pinned = life.paused or self.flying_of(offer.run)
+        pinned = life.paused or self.flying_of(offer.run, offer.model)
         return life.home if pinned and home is not None and home.healthy and offer.model in home.spec.models else None
 
     def kept_on(self, replica: str) -> int:
@@ -360,7 +365,7 @@ class Bookkeeper:
             and life.bound
             and life.paused
             and life.service_class is ServiceClass.INTERACTIVE
-            and not self.flying_of(run)
-            and not self.waiting_of(run)
-            for run, life in self.lives.items()
+            and not self.flying_of(*name)
+            and not self.waiting_of(*name)
+            for name, life in self.lives.items()
         )

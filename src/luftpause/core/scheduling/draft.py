@@ -15,7 +15,8 @@ from luftpause.core.model.ids import Instant, PeerId, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.affinity import candidates, keeps_room, pinned_to, pool_of
-from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.parts import Seen, seen_as
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.state import (
@@ -46,6 +47,7 @@ class Draft:
         "lanes",
         "limits",
         "lineup",
+        "models_of",
         "next_seq",
         "open_by_peer",
         "peer_deadlines",
@@ -66,6 +68,7 @@ class Draft:
         self.limits = state.limits
         self.replicas = state.replicas
         self.runs = state.runs
+        self.models_of = state.models_of
         self.turns = state.turns
         self.held = state.held
         self.serving = state.serving
@@ -141,28 +144,33 @@ class Draft:
 
     def set_run(self, run: Run) -> None:
         """Put a run in place of its old self, with its room, its deadline and the pools of its held turns."""
-        old = self.runs.get(run.run)
-        self.runs = self.runs.set(run.run, run)
+        part = run.part
+        old = self.runs.get(part)
+        self.runs = self.runs.set(part, run)
+        if old is None:
+            self.models_of = self.models_of.set(run.run, (*self.models_of.get(run.run, ()), run.model))
         self._recount(old, run)
         if run.out_on is not None or (old is not None and old.out_on is not None):
             self._follow_out(old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
-        if run.run not in self.run_deadlines.bucket_of and run.at_rest:
+        if part not in self.run_deadlines.bucket_of and run.at_rest:
             bucket = self.run_deadlines.bucket(run.ended_at + self.limits.run_idle_expiry_s)
-            self.run_deadlines = self.run_deadlines.put(run.run, bucket)
+            self.run_deadlines = self.run_deadlines.put(part, bucket)
         if run.held and old is not None and self._pin(old) != self._pin(run):
             for turn in run.held:
                 self.reassign(turn)
 
     def drop_run(self, run: Run) -> None:
-        """Forget a run that has no held turns; turns in flight no longer change it."""
+        """Forget a run with one model, where it has no held turns; turns in flight no longer change it."""
         for turn_id in run.turns:
             self.turns = self.turns.set(turn_id, self.turns[turn_id]._replace(in_run=False))
-        self.runs = self.runs.delete(run.run)
+        self.runs = self.runs.delete(run.part)
         self._recount(run, None)
         self._follow_out(run, None)
         self._keep_room(keeps_room(self.replicas, run), None)
-        self.run_deadlines = self.run_deadlines.drop(run.run)
+        self.run_deadlines = self.run_deadlines.drop(run.part)
+        models = tuple(model for model in self.models_of[run.run] if model != run.model)
+        self.models_of = self.models_of.set(run.run, models) if models else self.models_of.delete(run.run)
 
     def teach(self, run: Run, ended_at: Instant, now: Instant, *, is_lost: bool = False) -> None:
         """Learn from a run's pause, if it is out on a tool: it ended then, or was given up. The run stays as it is."""
@@ -203,7 +211,7 @@ class Draft:
     def reassign(self, turn: TurnId) -> None:
         """Move a held turn to the pool that its run belongs to now."""
         held = self.held[turn]
-        run = self.runs.get(held.arrival.run) if held.arrival.in_run else None
+        run = self.runs.get(held.arrival.part) if held.arrival.in_run else None
         pool = pool_of(self.replicas, run, held.arrival)
         if pool != held.pool:
             self._leave_line(held)
@@ -281,6 +289,7 @@ class Draft:
             limits=self.limits,
             replicas=self.replicas,
             runs=self.runs,
+            models_of=self.models_of,
             turns=self.turns,
             held=self.held,
             serving=self.serving,
@@ -307,6 +316,14 @@ class Draft:
     def _recount(self, old: Run | None, new: Run | None) -> None:
         before = None if old is None else (old.phase, old.service_class)
         after = None if new is None else (new.phase, new.service_class)
+        if before == after:
+            return
+        run = new or old
+        assert run is not None, "something changed"
+        models = self.models_of[run.run]
+        if len(models) > 1:
+            others = [self.runs[run.run, model] for model in models if model != run.model]
+            before, after = seen_as(others, old), seen_as(others, new)
         if before != after:
             self._count_run(before, -1)
             self._count_run(after, 1)
@@ -319,7 +336,7 @@ class Draft:
         if new is not None and new.out_on is not None:
             self.tools = self.tools.left(new.out_on, new.ended_at)
 
-    def _count_run(self, key: tuple[RunPhase, ServiceClass] | None, change: int) -> None:
+    def _count_run(self, key: Seen | None, change: int) -> None:
         if key is not None:
             self.run_counts = _added(self.run_counts, key, change)
 

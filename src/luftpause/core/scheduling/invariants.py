@@ -11,14 +11,15 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.affinity import candidates, choose, keeps_room, pool_of
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.parts import parts_of, seen_as
 from luftpause.core.scheduling.ranking import CHUNK_MAX, CHUNK_MIN, Bits, Ranking, union
 from luftpause.core.scheduling.standings import Party, Payer, Standing
-from luftpause.core.scheduling.state import Lane, Place, Pool, Replica, Service, State
+from luftpause.core.scheduling.state import Lane, Part, Place, Pool, Replica, Service, State
 from luftpause.core.scheduling.tool_history import HISTORIES_MAX
 from luftpause.core.scheduling.wheel import Wheel
 
 Key = TypeVar("Key", bound=Hashable)
-Deadline = TypeVar("Deadline", bound=str)
+Deadline = TypeVar("Deadline", bound=str | tuple[str, str])
 
 
 def check(state: State) -> None:
@@ -57,15 +58,19 @@ def _check_open_turns(state: State) -> None:
 
 
 def _check_runs(state: State) -> None:
-    turns: dict[str, set[str]] = {}
-    held: dict[str, list[str]] = {}
+    turns: dict[Part, set[str]] = {}
+    held: dict[Part, list[str]] = {}
     for turn in state.turns.values():
         if turn.in_run:
-            turns.setdefault(turn.arrival.run, set()).add(turn.arrival.turn)
+            turns.setdefault(turn.arrival.part, set()).add(turn.arrival.turn)
     for waiting in sorted(state.held.values(), key=lambda waiting: waiting.seq):
         if waiting.arrival.in_run:
-            held.setdefault(waiting.arrival.run, []).append(waiting.arrival.turn)
+            held.setdefault(waiting.arrival.part, []).append(waiting.arrival.turn)
+    parts = [(run, model) for run, models in state.models_of.items() for model in models]
+    assert all(state.models_of.values()), f"runs without a model: {state.models_of}"
+    _same("parts of runs", sorted(parts), sorted(state.runs))
     for name, run in state.runs.items():
+        _same("what a run is found by", name, run.part)
         assert len(set(run.turns)) == len(run.turns), f"{name} counts a turn twice: {run.turns}"
         _same(f"turns in flight of {name}", set(run.turns), turns.pop(name, set()))
         _same(f"held turns of {name}", list(run.held), held.pop(name, []))
@@ -140,7 +145,7 @@ def _check_lanes(state: State) -> None:
     for name, held in state.held.items():
         arrival = held.arrival
         assert name == arrival.turn, f"{arrival.turn} is held as {name}"
-        run = state.runs[arrival.run] if arrival.in_run else None
+        run = state.runs[arrival.part] if arrival.in_run else None
         _same(f"pool of {name}", held.pool, pool_of(state.replicas, run, arrival))
         assert (arrival.kind, arrival.model) in state.serving, (
             f"{name} is held for {arrival.model}, which nobody serves"
@@ -153,8 +158,8 @@ def _check_lanes(state: State) -> None:
 
 
 def _check_counts(state: State) -> None:
-    phases = ((run.phase, run.service_class) for run in state.runs.values())
-    _same_counts("runs by phase and class", state.run_counts, phases)
+    seen = [seen_as(parts_of(state, run)) for run in state.models_of]
+    _same_counts("runs by phase and class", state.run_counts, [each for each in seen if each is not None])
 
 
 def _check_tools(state: State) -> None:

@@ -61,10 +61,11 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
         )
     )
     if arrival.in_run:
-        run = draft.runs.get(known.run)
+        run = draft.runs.get(arrival.part)
         if run is None:
             run = Run(
                 run=known.run,
+                model=known.model,
                 principal=known.principal,
                 caller=known.caller,
                 service_class=known.service_class,
@@ -78,13 +79,14 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
 def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
     """Take in a run at rest, unless what we know of it is newer. Time that it spent paused already counts."""
     ended_at = instant_before(now, known.age_s)
-    run = draft.runs.get(known.run)
+    run = draft.runs.get((known.run, known.model))
     if run is not None and (not run.at_rest or run.ended_at >= ended_at):
         return
     paused = known.phase is RunPhase.PAUSED
     draft.set_run(
         Run(
             run=known.run,
+            model=known.model,
             principal=known.principal,
             caller=known.caller,
             service_class=known.service_class,

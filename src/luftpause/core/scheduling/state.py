@@ -49,6 +49,9 @@ Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
 Place: TypeAlias = tuple[float, int, TurnId]
 """A held turn's place in its lane: instant of arrival, sequence number, turn."""
 
+Part: TypeAlias = tuple[RunId, ModelName]
+"""A run as far as one model takes part in it: what one model has cached, and waits for, is none of another's."""
+
 Bucket: TypeAlias = int
 """A deadline, rounded up as a `Wheel` does it."""
 
@@ -145,7 +148,7 @@ def services_of(spec: ReplicaSpec | None) -> tuple[Service, ...]:
 
 
 class Run(NamedTuple):
-    """An agent's conversation, as far as scheduling cares.
+    """An agent's conversation with one model, as far as scheduling cares. A run that asks several has one for each.
 
     Attributes:
         service_class: of the turn that arrived last.
@@ -160,6 +163,7 @@ class Run(NamedTuple):
     """
 
     run: RunId
+    model: ModelName
     principal: PrincipalId
     caller: CallerId
     service_class: ServiceClass
@@ -171,6 +175,11 @@ class Run(NamedTuple):
     held: tuple[TurnId, ...] = ()
     paused: bool = False
     out_on: ToolName | None = None
+
+    @property
+    def part(self) -> Part:
+        """By what it is found."""
+        return self.run, self.model
 
     @property
     def phase(self) -> RunPhase:
@@ -238,8 +247,9 @@ class State(NamedTuple):
 
     Attributes:
         peer_deadlines: when to look at a dataplane's open turns next: never after the first of them is over.
-        run_deadlines: when to look at a run next: never after it has been at rest for too long.
+        run_deadlines: when to look at a part of a run next: never after it has been at rest for too long.
         replica_deadlines: when to look at a closed replica next: never later than a moment after it is to open.
+        models_of: the models that take part in each run, in the order in which they were asked first.
         serving: declared replicas by what they offer, in order of declaration.
         lanes: held turns by pool and lane, each lane in order of arrival.
         open_by_peer: the open turns of each dataplane, held ones included, each with the bucket in which it is over
@@ -247,17 +257,18 @@ class State(NamedTuple):
         queue_bits: the bit of each queue with held turns: no other of them has it.
         standings: what each principal and each caller has had: turns in flight, and when it was served last.
         lineup: who waits, and in which queues, in fair order.
-        run_counts: runs by phase and class.
+        run_counts: runs by phase and class, each counted once (see `parts.py`).
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
         tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
     """
 
     limits: Limits
     peer_deadlines: Wheel[PeerId]
-    run_deadlines: Wheel[RunId]
+    run_deadlines: Wheel[Part]
     replica_deadlines: Wheel[ReplicaId]
     replicas: Map[ReplicaId, Replica] = Map()
-    runs: Map[RunId, Run] = Map()
+    runs: Map[Part, Run] = Map()
+    models_of: Map[RunId, tuple[ModelName, ...]] = Map()
     turns: Map[TurnId, Turn] = Map()
     held: Map[TurnId, HeldTurn] = Map()
     serving: Map[Service, tuple[ReplicaId, ...]] = Map()

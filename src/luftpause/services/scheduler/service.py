@@ -33,6 +33,7 @@ from luftpause.core.scheduling.events import (
     TurnReport,
     WokeUp,
 )
+from luftpause.core.scheduling.parts import parts_of
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.services import service_for
 from luftpause.core.scheduling.state import Decision, Run, State, empty_state
@@ -75,7 +76,7 @@ class SchedulerService:
         self.settings = settings
         self._witnesses = tuple(witnesses)
         self._state = empty_state(settings.limits)
-        self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=self._find_run)
+        self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=self._parts_of)
         self._metrics = SchedulerMetrics(lambda: self._state, self.now)
         self._mailbox: deque[Event] = deque()
         self._busy = False
@@ -194,8 +195,8 @@ class SchedulerService:
         """Take in what a probe saw."""
         self._submit(probe)
 
-    def _find_run(self, run: RunId) -> Run | None:
-        return self._state.runs.get(run)
+    def _parts_of(self, run: RunId) -> tuple[Run, ...]:
+        return parts_of(self._state, run)
 
     def _run_of(self, offer: TurnOffer, now: Instant) -> RunId:
         """Return the run of an offer. An open turn that is offered again belongs where it belonged.

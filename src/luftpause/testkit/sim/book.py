@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import assert_never
 
-from luftpause.core.model.ids import CallerId, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import CallerId, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass, TurnShape
@@ -51,7 +51,7 @@ class Book:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.sites: dict[ReplicaId, Site] = {}
-        self.lives: dict[RunId, Life] = {}
+        self.lives: dict[tuple[RunId, ModelName], Life] = {}
         self.flying: dict[TurnId, Flight] = {}
         self.waiting: dict[TurnId, Waiting] = {}
         self.flying_by_principal: Counter[PrincipalId] = Counter()
@@ -150,7 +150,7 @@ class Book:
             case FirstTokenSeen() | TurnsRenewed() | TurnFinished() | TurnFailed() | TurnAbandoned():
                 self._take_in_report(event, now)
             case RunEnded():
-                self._forget(event.run, due)
+                self._end_run(event.run, due)
             case ReplicaAdded() | ReplicaRemoved() | ReplicaProbed():
                 self._take_in_site(event, now, due)
             case PeerResynced():
@@ -199,15 +199,16 @@ class Book:
         return site if site is not None and site.life == life.home_life else None
 
     def _life_of(self, offer: TurnArrived) -> Life | None:
-        return self.lives.get(offer.run) if _is_in_run(offer) else None
+        return self.lives.get((offer.run, offer.model)) if _is_in_run(offer) else None
 
     def _wait(self, offer: TurnArrived, now: float) -> None:
         arrived_at = now - min(max(0.0, offer.age_s), OLDEST_S)
         self.waiting[offer.turn] = Waiting(offer, arrived_at, next(self._numbers), now)
         if _is_in_run(offer):
-            life = self.lives.get(offer.run)
+            name = offer.run, offer.model
+            life = self.lives.get(name)
             if life is None:
-                life = self.lives[offer.run] = Life(offer.service_class, offer.principal, offer.caller, now)
+                life = self.lives[name] = Life(offer.service_class, offer.principal, offer.caller, now)
             life.service_class, life.caller = offer.service_class, offer.caller
             life.waiting += 1
 
@@ -239,7 +240,7 @@ class Book:
         if answered and site.narrow is not None and site.closed_until is None:
             site.narrow = site.narrow.answered(site.flying + self.kept_on(flight.replica))
         self._land(flight, site)
-        life = self.lives[offer.run] if flight.in_run else None
+        life = self.lives[offer.run, offer.model] if flight.in_run else None
         if life is None:
             return
         life.flying -= 1
@@ -255,17 +256,22 @@ class Book:
         self.flying_by_principal[offer.principal] -= 1
         self.flying_by_payer[offer.principal, offer.caller] -= 1
 
-    def _forget(self, run: RunId, due: Due) -> None:
-        if self.lives.pop(run, None) is None:
-            return
+    def _end_run(self, run: RunId, due: Due) -> None:
+        for name in [name for name in self.lives if name[0] == run]:
+            self._forget(*name, due)
+
+    def _forget(self, run: RunId, model: ModelName, due: Due) -> None:
+        """Forget what a run has with a model; without a last one it is forgotten altogether."""
+        del self.lives[run, model]
         for turn, waiting in list(self.waiting.items()):
-            if waiting.offer.run == run and _is_in_run(waiting.offer):
+            if (waiting.offer.run, waiting.offer.model) == (run, model) and _is_in_run(waiting.offer):
                 del self.waiting[turn]
                 due.refusals[turn] = RefusalReason.RUN_ENDED
         for flight in self.flying.values():
-            if flight.offer.run == run:
+            if (flight.offer.run, flight.offer.model) == (run, model):
                 flight.in_run = False
-        due.forgets.append(run)
+        if not any(name == run for name, _ in self.lives):
+            due.forgets.append(run)
 
     def _take_in_site(self, event: ReplicaAdded | ReplicaRemoved | ReplicaProbed, now: float, due: Due) -> None:
         match event:
@@ -348,16 +354,17 @@ class Book:
             shape=told.shape,
         )
         self._note(told.replica)
-        if _is_in_run(told) and told.run not in self.lives:
-            self.lives[told.run] = Life(told.service_class, told.principal, told.caller, now)
+        if _is_in_run(told) and (told.run, told.model) not in self.lives:
+            self.lives[told.run, told.model] = Life(told.service_class, told.principal, told.caller, now)
         self._fly(offer, told.replica, now)
 
     def _adopt_run(self, told: KnownRun, now: float) -> None:
         rested_at = now - min(max(0.0, told.age_s), OLDEST_S)
-        life = self.lives.get(told.run)
+        name = told.run, told.model
+        life = self.lives.get(name)
         if life is not None and (life.flying or life.waiting or life.rested_at >= rested_at):
             return
-        self.lives[told.run] = Life(
+        self.lives[name] = Life(
             told.service_class,
             told.principal,
             told.caller,
@@ -377,9 +384,9 @@ class Book:
             self._end(turn, now)
         for turn in [turn for turn, flight in self.flying.items() if flight.seen_at + turn_s <= now]:
             self._end(turn, now)
-        for run, life in list(self.lives.items()):
+        for name, life in list(self.lives.items()):
             if not life.flying and not life.waiting and life.rested_at + run_s <= now:
-                self._forget(run, due)
+                self._forget(*name, due)
 
 
 def _is_in_run(turn: TurnArrived | OpenTurn) -> bool:

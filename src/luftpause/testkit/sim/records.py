@@ -40,7 +40,7 @@ class Site:
 
 @dataclass(slots=True)
 class Life:
-    """A run: how many of its turns fly and wait, and what the one that ended last left behind."""
+    """A run with one model: how many of its turns fly and wait, and what the one that ended last left behind."""
 
     service_class: ServiceClass
     principal: PrincipalId
