@@ -8,9 +8,10 @@ that. What a due bucket names is looked at, and put back if its time has not com
 
 from luftpause.core.model.ids import Instant, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
+from luftpause.core.scheduling import lapsed
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.state import Bucket, Part, State
+from luftpause.core.scheduling.state import Bucket, Part, State, Turn
 from luftpause.core.scheduling.turns import end, end_part, leave_queue
 
 
@@ -24,7 +25,7 @@ def next_deadline(state: State) -> Instant | None:
 
 
 def expire(draft: Draft, now: Instant) -> None:
-    """End every turn whose last sign of life is too old, forget every run at rest for too long, open what is due."""
+    """Give up turns whose last sign of life is too old, forget runs at rest for too long, open what is due."""
     _expire_turns(draft, now)
     _expire_runs(draft, now)
     _open_replicas(draft, now)
@@ -42,13 +43,16 @@ def _expire_turns(draft: Draft, now: Instant) -> None:
                 going_on.append(bucket)
         if going_on:
             draft.peer_deadlines = draft.peer_deadlines.put(peer, min(going_on))
+    given_up: list[Turn] = []
     for _, turn in sorted(over):
         if turn in draft.held:
             leave_queue(draft, turn, now)
             message = f"held turn gave no sign of life for {draft.limits.turn_timeout_s:g} s"
             draft.order(RefuseTurn(turn=turn, why=Refusal(reason=RefusalReason.EXPIRED, message=message)))
         else:
+            given_up.append(draft.turns[turn])
             end(draft, turn, now)
+    lapsed.remember(draft, given_up)
 
 
 def _expire_runs(draft: Draft, now: Instant) -> None:

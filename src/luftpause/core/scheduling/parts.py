@@ -6,6 +6,8 @@ Home, phase and pause are a part's: a question to another model while a tool is 
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from immutables import Map
+
 from luftpause.core.model.ids import RunId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.events import RunPhase
@@ -31,3 +33,11 @@ def seen_as(parts: Sequence[Run], one_more: Run | None = None) -> Seen | None:
     if one_more is not None:
         seen.append((one_more.phase, one_more.service_class))
     return min(seen, key=_RANKS.__getitem__, default=None)
+
+
+def counted(counts: Map[Seen, int], seen: Seen | None, change: int) -> Map[Seen, int]:
+    """Return how many runs are seen as what when one more or less is seen so."""
+    if seen is None:
+        return counts
+    total = counts.get(seen, 0) + change
+    return counts.set(seen, total) if total else counts.delete(seen)

@@ -9,9 +9,10 @@ from dataclasses import replace
 from luftpause.core.model.ids import Instant, RunId, ToolName, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.turns import TurnShape
+from luftpause.core.scheduling import lapsed
 from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.admission import takes_back, why_held
-from luftpause.core.scheduling.affinity import bound_to, candidates, choose, nearest, pool_of, returns_to
+from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, choose, nearest, pool_of, returns_to
 from luftpause.core.scheduling.ages import age_in, instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
@@ -50,8 +51,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     if chosen is not None:
         place(draft, arrival, run, chosen, held_s=arrival.age_s)
         return
-    held = HeldTurn(arrival=arrival, arrived_at=arrived_at, seq=draft.take_seq(), pool=pool)
-    draft.enqueue(held)
+    away = away_from(draft.replicas, run, pool)
+    draft.enqueue(HeldTurn(arrival, arrived_at, draft.take_seq(), pool, away))
     if run is not None:
         draft.set_run(run._replace(held=(*run.held, arrival.turn), out_on=None))
     draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
@@ -122,8 +123,7 @@ def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
 def end_run(draft: Draft, run_id: RunId, now: Instant, *, why: str) -> None:
     """Forget a run. Its held turns are refused; those in flight stay charged to their replica until they end."""
     models = draft.models_of.get(run_id, ())
-    held = [turn for model in models for turn in draft.runs[run_id, model].held]
-    for turn in sorted(held, key=lambda turn: draft.held[turn].seq):
+    for _, turn in sorted((draft.held[turn].seq, turn) for model in models for turn in draft.runs[run_id, model].held):
         leave_queue(draft, turn, now)
         refusal = Refusal(reason=RefusalReason.RUN_ENDED, message=f"run '{run_id}' was ended while its turn was held")
         draft.order(RefuseTurn(turn=turn, why=refusal))
@@ -134,6 +134,8 @@ def end_run(draft: Draft, run_id: RunId, now: Instant, *, why: str) -> None:
 def end_part(draft: Draft, run: Run, now: Instant, *, why: str) -> None:
     """Forget a run with one model, where none of its turns is held; with its last model it is forgotten altogether."""
     draft.teach(run, now, now, is_lost=True)
+    if draft.lapsed:
+        lapsed.leave_run(draft, run)
     draft.drop_run(run)
     if run.run not in draft.models_of:
         draft.order(ForgetRun(run=run.run, why=why))

@@ -150,7 +150,7 @@ class SchedulerService:
     def report(self, report: TurnReport) -> None:
         """See `SchedulerDesk.report`."""
         if isinstance(report, TurnFinished) and (report.tool_calls or report.marks):
-            turn = self._state.turns.get(report.turn)
+            turn = self._state.turns.get(report.turn) or self._state.lapsed.get(report.turn)
             if turn is not None and turn.in_run:
                 marks = (*call_marks(report.tool_calls), *report.marks)
                 self._identity.learn(turn.arrival.run, marks, self.now())
@@ -213,8 +213,9 @@ class SchedulerService:
         return run
 
     def _known(self, turn: TurnId) -> TurnArrived | None:
-        """Return what is known of a turn that is open already."""
-        found = self._state.turns.get(turn) or self._state.held.get(turn)
+        """Return what is known of a turn that is open already, or was given up and may be."""
+        state = self._state
+        found = state.turns.get(turn) or state.held.get(turn) or state.lapsed.get(turn)
         return None if found is None else found.arrival
 
     def _arrival(self, offer: TurnOffer, run: RunId) -> TurnArrived:
