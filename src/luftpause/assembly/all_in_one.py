@@ -11,6 +11,7 @@ from luftpause.assembly.parts import (
     engines_part,
     launcher_part,
     link_part,
+    memory_part,
     runtime_part,
     scheduler_door,
     scheduler_part,
@@ -48,10 +49,11 @@ async def all_in_one(
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         engines = await enter(engines_part(plans))
-        service = await enter(scheduler_part(plans, engines))
+        memory = await enter(memory_part(plans))
+        service = await enter(scheduler_part(plans, engines, memory))
         link = DirectLink(service)
         launcher = await enter(launcher_part(plans, link, engines, on_change))
-        listener = await enter(link_part(plans, service))
+        listener = await enter(link_part(plans, service, memory))
         status = await enter(scheduler_door(plans, service))
         dataplane = await enter(dataplane_part(plans, link, engines))
         turns_url = plans.config.runtime.dataplane_url or dataplane.url

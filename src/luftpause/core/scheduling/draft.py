@@ -49,6 +49,7 @@ class Draft:
         "models_of",
         "next_seq",
         "open_by_peer",
+        "past",
         "peer_deadlines",
         "queue_bits",
         "replica_deadlines",
@@ -83,6 +84,7 @@ class Draft:
         self.run_deadlines = state.run_deadlines
         self.replica_deadlines = state.replica_deadlines
         self.next_seq = state.next_seq
+        self.past = state.past
         self.tools = state.tools
         self._actions: list[Action] = []
         self._stirred: dict[ReplicaId, None] = {}
@@ -285,6 +287,8 @@ class Draft:
             and self.runs is before.runs
             and self.held is before.held
             and self.lapsed is before.lapsed
+            and self.past is before.past
+            and self.tools is before.tools
             and self.peer_deadlines is before.peer_deadlines
             and self.run_deadlines is before.run_deadlines
             and self.replica_deadlines is before.replica_deadlines
@@ -310,6 +314,7 @@ class Draft:
             run_deadlines=self.run_deadlines,
             replica_deadlines=self.replica_deadlines,
             next_seq=self.next_seq,
+            past=self.past,
             tools=self.tools,
         )
 

@@ -214,6 +214,40 @@ class PeerLost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTool:
+    """What a tool taught a scheduler before us; the fields are those of `tool_history.History`, its age in seconds."""
+
+    tool: ToolName
+    returned: int
+    returns: tuple[float, ...]
+    losses: tuple[float, ...]
+    unit: float
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownReplica:
+    """What a scheduler before us knew of a replica.
+
+    Attributes:
+        placed: turns ever placed there.
+        window: size, what was in flight at the refusal or None after an outage, and answers; None without a window.
+    """
+
+    replica: ReplicaId
+    placed: int = 0
+    window: tuple[int, int | None, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRestored:
+    """The shell found what a scheduler before us had learned. What we know ourselves by now is newer."""
+
+    tools: tuple[KnownTool, ...] = ()
+    replicas: tuple[KnownReplica, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WokeUp:
     """A deadline passed. Extra ones are harmless."""
 
@@ -230,5 +264,6 @@ Event: TypeAlias = (
     | ReplicaProbed
     | PeerResynced
     | PeerLost
+    | MemoryRestored
     | WokeUp
 )

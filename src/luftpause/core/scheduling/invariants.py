@@ -130,6 +130,8 @@ def _check_replicas(state: State) -> None:
             for model in set(replica.spec.models):
                 serving.setdefault((replica.spec.kind, model), []).append((replica.order, name))
     assert not in_flight, f"turns in flight on unknown replicas: {in_flight}"
+    well = [name for name in state.past if name in state.replicas and state.replicas[name].seen_healthy]
+    assert not well, f"found healthy, and not told of their past: {sorted(well)}"
     expected = {service: tuple(name for _, name in sorted(names)) for service, names in serving.items()}
     _same("replicas by what they serve", dict(state.serving), expected)
 

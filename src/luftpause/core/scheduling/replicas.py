@@ -71,6 +71,11 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         why="" if event.healthy else event.cause,
         window=after_outage(draft.limits) if comes_back else before.window,
     )
+    past = draft.past.get(known.replica) if fresh.seen_healthy else None
+    if past is not None:
+        draft.past = draft.past.delete(known.replica)
+        if not known.seen_healthy:
+            fresh = fresh._replace(placed=known.placed + past.placed, window=past.window)
     if fresh == known:
         return
     draft.set_replica(fresh)

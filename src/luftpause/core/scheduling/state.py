@@ -161,6 +161,13 @@ def services_of(spec: ReplicaSpec | None) -> tuple[Service, ...]:
     return () if spec is None else tuple((spec.kind, model) for model in dict.fromkeys(spec.models))
 
 
+class Past(NamedTuple):
+    """What a scheduler before us knew of a replica: turns ever placed there, and its window."""
+
+    placed: int
+    window: Window | None
+
+
 class Run(NamedTuple):
     """An agent's conversation with one model, as far as scheduling cares. A run that asks several has one for each.
 
@@ -283,6 +290,7 @@ class State(NamedTuple):
         lineup: who waits, and in which queues, in fair order.
         run_counts: runs by phase and class, each counted once (see `parts.py`).
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
+        past: what is remembered of replicas that have not been healthy since we were started.
         tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
     """
 
@@ -305,6 +313,7 @@ class State(NamedTuple):
     lineup: Lineup = Lineup()
     run_counts: Map[tuple[RunPhase, ServiceClass], int] = Map()
     next_seq: int = 0
+    past: Map[ReplicaId, Past] = Map()
     tools: Tools = Tools()
 
 

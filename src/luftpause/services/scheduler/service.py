@@ -20,6 +20,7 @@ from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, Place
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
     Event,
+    MemoryRestored,
     PeerLost,
     PeerResynced,
     ReplicaAdded,
@@ -36,7 +37,7 @@ from luftpause.core.scheduling.events import (
 from luftpause.core.scheduling.parts import parts_of
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.services import service_for
-from luftpause.core.scheduling.state import Decision, Run, State, empty_state
+from luftpause.core.scheduling.state import Decision, State, empty_state
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 from luftpause.services.scheduler.identity import RunIdentity
 from luftpause.services.scheduler.metrics import SchedulerMetrics
@@ -76,7 +77,7 @@ class SchedulerService:
         self.settings = settings
         self._witnesses = tuple(witnesses)
         self._state = empty_state(settings.limits)
-        self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=self._parts_of)
+        self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=lambda run: parts_of(self._state, run))
         self._metrics = SchedulerMetrics(lambda: self._state, self.now)
         self._mailbox: deque[Event] = deque()
         self._busy = False
@@ -191,12 +192,13 @@ class SchedulerService:
         """See `SchedulerDesk.remove_replica`."""
         self._submit(ReplicaRemoved(replica=replica))
 
+    def restore(self, memory: MemoryRestored) -> None:
+        """Take in what a scheduler before this one had learned."""
+        self._submit(memory)
+
     def probed(self, probe: ReplicaProbed) -> None:
         """Take in what a probe saw."""
         self._submit(probe)
-
-    def _parts_of(self, run: RunId) -> tuple[Run, ...]:
-        return parts_of(self._state, run)
 
     def _run_of(self, offer: TurnOffer, now: Instant) -> RunId:
         """Return the run of an offer. An open turn that is offered again belongs where it belonged.

@@ -17,6 +17,7 @@ from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
     KnownRun,
+    MemoryRestored,
     OpenTurn,
     PeerLost,
     PeerResynced,
@@ -157,10 +158,10 @@ class Book:
                 self._end_run(event.run, due)
             case ReplicaAdded() | ReplicaRemoved() | ReplicaProbed():
                 self._take_in_site(event, now, due)
-            case PeerResynced():
-                self._resync(event, now)
-            case PeerLost():
-                self._end_all_of(event.peer, (), now)
+            case PeerResynced() | PeerLost():
+                self._take_in_peer(event, now)
+            case MemoryRestored():
+                assert not event.replicas, "the book keeps no past of replicas"
             case WokeUp():
                 self._expire(now, due)
                 for site in self.sites.values():
@@ -302,7 +303,10 @@ class Book:
                 self._end(turn, now)
                 due.refusals[turn] = RefusalReason.UNKNOWN_MODEL
 
-    def _resync(self, event: PeerResynced, now: float) -> None:
+    def _take_in_peer(self, event: PeerResynced | PeerLost, now: float) -> None:
+        if isinstance(event, PeerLost):
+            self._end_all_of(event.peer, (), now)
+            return
         self._end_all_of(event.peer, [told.turn for told in event.turns], now)
         for turn in event.turns:
             self._adopt_turn(event.peer, turn, now)
