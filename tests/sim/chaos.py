@@ -30,6 +30,8 @@ from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
     KnownRun,
+    KnownTool,
+    MemoryRestored,
     OpenTurn,
     PeerLost,
     PeerResynced,
@@ -47,6 +49,7 @@ from luftpause.core.scheduling.events import (
 )
 from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, State, empty_state
+from luftpause.core.scheduling.tool_history import BUCKETS
 from luftpause.testkit.sim.account import Account
 
 LIMITS = Limits(turn_timeout_s=120.0, run_idle_expiry_s=300.0)
@@ -230,8 +233,18 @@ class Chaos:
             RunEnded(run=self.any_run()),
             PeerLost(peer=dice.choice(PEERS)),
             self.claims(dice.choice(PEERS)),
+            MemoryRestored(tools=tuple(self.claimed_tool(name) for name in ("look", "ask", "sit"))),
         )
         return dice.choice(known)
+
+    def claimed_tool(self, name: str) -> KnownTool:
+        """What somebody wrote down of a tool, or scribbled."""
+        dice = self.dice
+        weights = (dice.choice((1.0, 0.0, -1.0, math.inf, math.nan)),) * dice.choice((BUCKETS, BUCKETS, 3))
+        unit = dice.choice((1.0, 2.0, 0.0, math.nan))
+        return KnownTool(
+            tool=ToolName(name), returned=3, returns=weights, losses=weights, unit=unit, age_s=dice.choice(AGES)
+        )
 
     def spec(self, name: ReplicaId) -> ReplicaSpec:
         """A declaration; now and then another one than before under the same name."""
@@ -270,6 +283,7 @@ class Chaos:
         dice = self.dice
         return KnownRun(
             run=run,
+            model=dice.choice(MODELS),
             phase=dice.choice((RunPhase.PAUSED, RunPhase.IDLE, RunPhase.GENERATING)),
             replica=dice.choice((*REPLICAS, ReplicaId("stranger"))),
             service_class=dice.choice(tuple(ServiceClass)),
@@ -306,6 +320,7 @@ class Chaos:
                     runs=tuple(
                         KnownRun(
                             run=run,
+                            model=model,
                             phase=RunPhase.PAUSED if life.paused else RunPhase.IDLE,
                             replica=life.home,
                             service_class=life.service_class,
@@ -313,7 +328,7 @@ class Chaos:
                             principal=life.principal,
                             age_s=self.now - life.rested_at,
                         )
-                        for run, life in before.lives.items()
+                        for (run, model), life in before.lives.items()
                         if life.home is not None and not life.flying
                     ),
                 )

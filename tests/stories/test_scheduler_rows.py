@@ -26,16 +26,26 @@ def wants_a_tool() -> bytes:
 
 @dataclass
 class Bench(Engine):
-    """Answers "tool" with a tool call, holds what begins with "stay" until it is let go, notes what it was asked."""
+    """Answers "tool" with a tool call, holds what begins with "stay" until it is let go, notes what it was asked.
+
+    Without `reports` a look at its load gets no answer yet.
+    """
 
     seen: list[str] = field(default_factory=list)
     ill: bool = False
     gates: dict[str, threading.Event] = field(default_factory=dict)
+    reports: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self.reply = self._reply
-        self.get = lambda head: ILL if self.ill and b" /health " in head else None
+        self.get = self._get
+        self.reports.set()
         super().__post_init__()
+
+    def _get(self, head: bytes) -> bytes | None:
+        if b" /metrics " in head:
+            self.reports.wait(30)
+        return ILL if self.ill and b" /health " in head else None
 
     def gate(self, text: str) -> threading.Event:
         return self.gates.setdefault(text, threading.Event())
@@ -131,11 +141,18 @@ def test_a_paused_run_goes_home_although_another_replica_has_room_and_an_idle_on
 
 
 def test_batch_leaves_room_for_a_paused_interactive_run_and_interactive_goes_first(tmp_path: Path) -> None:
-    engine = Bench(load=(2, 1))
+    engine = Bench(load=(0, 0))
     with engine:
         config = write(tmp_path, FREE_PORTS, declare(("a", engine.url, "m")))
-        with running(tmp_path, "up", "up", "--config", config, *QUICK) as up:
+        with running(tmp_path, "up", "up", "--config", config, *QUICK, "--set", "scheduler.probe_timeout=30s") as up:
+            fillers = [send(up, f"stay filler {number}", f"f{number}") for number in range(3)]
+            assert soon(lambda: len(engine.seen) == 3)
+            engine.load = (2, 1)
             assert soon(lambda: replica(up, "a")["capacity"] == 2)
+            engine.reports.clear()  # what it said of these three stands
+            for number in range(3):
+                engine.gate(f"stay filler {number}").set()
+            assert [filler.answer().status for filler in fillers] == [200] * 3
             assert take(up, "tool", "mine", "x-luftpause-caller: me").status == 200
             assert replica(up, "a")["kept_for_paused"] == 1
             first = send(up, "stay batch 1", "b1", BATCH, "x-luftpause-caller: flood")
@@ -175,6 +192,7 @@ def test_batch_leaves_room_for_a_paused_interactive_run_and_interactive_goes_fir
             assert [turn.answer().status for turn in (first, late)] == [200, 200]
             engine.gate("stay mine").set()
             assert [turn.answer().status for turn in (back, second)] == [200, 200]
+            engine.reports.set()
             assert engine.seen.index("late") < engine.seen.index("batch 2")
             assert soon(lambda: rows(up, "held") == [])
 

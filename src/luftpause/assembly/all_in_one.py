@@ -15,6 +15,7 @@ from luftpause.assembly.parts import (
     engines_part,
     launcher_part,
     link_part,
+    memory_part,
     runtime_part,
     scheduler_door,
     scheduler_part,
@@ -52,10 +53,11 @@ async def all_in_one(
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         engines = await enter(engines_part(plans))
-        service = await enter(scheduler_part(plans, engines))
+        memory = await enter(memory_part(plans))
+        service = await enter(scheduler_part(plans, engines, memory))
         link = DirectLink(service)
         launcher = await enter(launcher_part(plans, link, engines, on_change))
-        listener = await enter(link_part(plans, service))
+        listener = await enter(link_part(plans, service, memory))
         status = await enter(scheduler_door(plans, service, listener))
         if plans.config.dataplane.workers > 1:
             dataplane = await enter(crew_part(plans, link_port=listener.port))

@@ -3,6 +3,7 @@
 `all_in_one` and `split` combine the same parts and differ only in the link between them.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from luftpause.adapters.http_server import HttpServer
 from luftpause.adapters.journal_file.journal import FileJournal
 from luftpause.adapters.link.server import LinkServer
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
+from luftpause.adapters.memory_file import MemoryFile
 from luftpause.adapters.process_host import LocalProcessHost
 from luftpause.adapters.tools_mcp.tools import McpTools
 from luftpause.adapters.turns_http.client import HttpTurns
@@ -39,6 +41,7 @@ from luftpause.config import schema
 from luftpause.config.units import seconds
 from luftpause.core.model.ids import PeerId
 from luftpause.core.model.replicas import Endpoint
+from luftpause.core.scheduling.events import MemoryRestored
 from luftpause.ports.crew import Crew
 from luftpause.ports.engines import Engines
 from luftpause.ports.journal import JournalFailedError
@@ -52,6 +55,7 @@ from luftpause.services.launcher.service import LauncherService
 from luftpause.services.runtime import http as runtime_http
 from luftpause.services.runtime.service import RuntimeService
 from luftpause.services.scheduler.http import SchedulerHttp
+from luftpause.services.scheduler.keeping import Keeper
 from luftpause.services.scheduler.probes import Prober
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.status.page import page_routes
@@ -98,9 +102,29 @@ async def engines_part(plans: Plans) -> AsyncIterator[HttpEngines]:
         await engines.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Remembering:
+    """What a scheduler before this one left, and who writes down what this one leaves."""
+
+    learned: MemoryRestored
+    keeper: Keeper
+
+
 @asynccontextmanager
-async def scheduler_part(plans: Plans, engines: Engines) -> AsyncIterator[SchedulerService]:
-    """The scheduler with its probes and the replicas that the configuration names.
+async def memory_part(plans: Plans) -> AsyncIterator[Remembering]:
+    """The scheduler's memory over a restart."""
+    file = MemoryFile(state_folder(plans.config))
+    left = await asyncio.to_thread(file.read)
+    keeper = Keeper(file, left.peers)
+    try:
+        yield Remembering(left.learned, keeper)
+    finally:
+        await keeper.close()
+
+
+@asynccontextmanager
+async def scheduler_part(plans: Plans, engines: Engines, memory: Remembering) -> AsyncIterator[SchedulerService]:
+    """The scheduler with its probes, what it learned before, and the replicas that the configuration names.
 
     Raises:
         ConfigError: the key of a replica is not set.
@@ -108,7 +132,8 @@ async def scheduler_part(plans: Plans, engines: Engines) -> AsyncIterator[Schedu
     """
     config = plans.config
     require_keys(config, os.environ)
-    async with recorded_scheduler(scheduler_settings(config), plans.recording) as service:
+    async with recorded_scheduler(scheduler_settings(config), plans.recording, memory.keeper) as service:
+        service.restore(memory.learned)
         prober = Prober(service, engines)
         for spec in replica_specs(config):
             service.add_replica(spec)
@@ -130,7 +155,7 @@ async def scheduler_door(plans: Plans, service: SchedulerService, listener: Link
 
 
 @asynccontextmanager
-async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServer]:
+async def link_part(plans: Plans, desk: SchedulerDesk, memory: Remembering) -> AsyncIterator[LinkServer]:
     """The link for services in other processes."""
     section = plans.config.scheduler
     address = Address(host=section.host, port=section.port, option="scheduler.port")
@@ -141,6 +166,7 @@ async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServ
         port=section.port,
         token=plans.access.token,
         graces=link_graces(plans.config),
+        register=memory.keeper,
     )
     try:
         await server.start()

@@ -32,15 +32,17 @@ class Recording:
 
 
 @asynccontextmanager
-async def recorded_scheduler(settings: SchedulerSettings, recording: Recording) -> AsyncIterator[SchedulerService]:
-    """Run the scheduler's service, seen by whoever records it.
+async def recorded_scheduler(
+    settings: SchedulerSettings, recording: Recording, *others: Witness
+) -> AsyncIterator[SchedulerService]:
+    """Run the scheduler's service, seen by whoever records it and by others.
 
     Raises:
         StartFailedError: the event log cannot be written.
     """
-    validators: Sequence[Witness] = (Validator(),) if recording.validates else ()
+    witnesses: Sequence[Witness] = (*others, Validator()) if recording.validates else others
     if recording.event_log is None:
-        service = SchedulerService(settings, validators)
+        service = SchedulerService(settings, witnesses)
         service.start()
         try:
             yield service
@@ -48,7 +50,7 @@ async def recorded_scheduler(settings: SchedulerSettings, recording: Recording) 
             service.close()
         return
     log = EventLog(recording.event_log, version=luftpause.__version__, policy=settings.policy)
-    service = SchedulerService(settings, (log, *validators))
+    service = SchedulerService(settings, (log, *witnesses))
     service.metrics.show(DROPPED, "Events that the event log did not get.", lambda: log.dropped)
     try:
         log.start(service.state, service.now())

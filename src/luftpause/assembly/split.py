@@ -13,6 +13,7 @@ from luftpause.assembly.parts import (
     dataplane_part,
     engines_part,
     link_part,
+    memory_part,
     runtime_part,
     scheduler_door,
     scheduler_part,
@@ -43,8 +44,9 @@ async def scheduler_alone(plans: Plans) -> AsyncIterator[SchedulerAlone]:
     """
     async with AsyncExitStack() as stack:
         engines = await stack.enter_async_context(engines_part(plans))
-        service = await stack.enter_async_context(scheduler_part(plans, engines))
-        listener = await stack.enter_async_context(link_part(plans, service))
+        memory = await stack.enter_async_context(memory_part(plans))
+        service = await stack.enter_async_context(scheduler_part(plans, engines, memory))
+        listener = await stack.enter_async_context(link_part(plans, service, memory))
         status = await stack.enter_async_context(scheduler_door(plans, service, listener))
         yield SchedulerAlone(url=status.url, link=f"{plans.config.scheduler.host}:{listener.port}")
 

@@ -263,7 +263,7 @@ class Runtime(Section, frozen=True):
     Attributes:
         host: address it listens on.
         port: port it listens on; 0 picks a free one and prints it.
-        state_dir: folder of `runs.jsonl`, from which runs are resumed after a restart.
+        state_dir: folder of `runs.jsonl`, from which runs are resumed after a restart, and of `scheduler.memory`.
         dataplane_url: base URL of the dataplane that sub-agents use; empty means this process's own.
         default_model: model of a sub-agent that names none; empty means that it must name one.
         max_running: how many sub-agents may run at once.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from contracts.offers import MODEL, offer
 from contracts.relay import bounded
 from luftpause.adapters.link.gathering import Gathering
-from luftpause.core.model.ids import ModelName
+from luftpause.core.model.ids import ModelName, PeerId
 from luftpause.core.model.turns import TurnOffer
 
 LONG_S = 30.0
@@ -17,8 +17,9 @@ SOON_S = 0.05
 class Door:
     """A peer that notes which of its turns are admitted, and through which gathering."""
 
-    def __init__(self, gathering: Gathering) -> None:
+    def __init__(self, gathering: Gathering, name: str = "door") -> None:
         self.gathering = gathering
+        self.name = PeerId(name)
         self.admitted: list[TurnOffer] = []
         self.all_in = asyncio.Event()
 
@@ -35,16 +36,16 @@ class Door:
 
     def returns(self) -> None:
         self.gathering.greeted(self)
-        self.gathering.resynced(self, is_returning=True)
+        self.gathering.resynced(self, self.name, is_returning=True)
 
 
 Story = Callable[[Gathering, list[ModelName]], Awaitable[None]]
 
 
-def story(test: Story, *, grace_s: float = LONG_S) -> None:
+def story(test: Story, *, grace_s: float = LONG_S, known: tuple[str, ...] = ()) -> None:
     async def told() -> None:
         models = [MODEL]
-        gathering = Gathering(grace_s=grace_s, others_s=SOON_S, models=lambda: models)
+        gathering = Gathering(grace_s=grace_s, others_s=SOON_S, models=lambda: models, known=tuple(map(PeerId, known)))
         gathering.start()
         try:
             await test(gathering, models)
@@ -58,7 +59,7 @@ def test_nobody_waits_at_a_first_start() -> None:
     async def test(gathering: Gathering, _: list[ModelName]) -> None:
         door = Door(gathering)
         gathering.greeted(door)
-        gathering.resynced(door, is_returning=False)
+        gathering.resynced(door, PeerId("stranger"), is_returning=False)
         assert door.offers(offer(1), offer(2, model="nope")) == [False, False]
 
     story(test)
@@ -92,7 +93,7 @@ def test_a_peer_that_said_hello_is_waited_for_until_it_has_told_all_or_is_gone()
         await others_had_time.wait()
         gathering.left(gone)
         assert not first.admitted
-        gathering.resynced(slow, is_returning=True)
+        gathering.resynced(slow, PeerId("stranger"), is_returning=True)
         assert first.turns() == [offer(1).turn]
 
     story(test)
@@ -145,3 +146,41 @@ def test_turns_that_are_withdrawn_or_whose_peer_is_gone_are_never_admitted() -> 
         assert (stays.turns(), leaves.turns()) == ([offer(2).turn], [])
 
     story(test)
+
+
+def test_with_remembered_peers_turns_go_as_soon_as_all_of_these_are_back() -> None:
+    async def test(gathering: Gathering, _: list[ModelName]) -> None:
+        new, first, second = Door(gathering, "new"), Door(gathering, "one"), Door(gathering, "two")
+        gathering.greeted(new)
+        gathering.resynced(new, new.name, is_returning=False)
+        assert new.offers(offer(1)) == [True]
+        first.returns()
+        assert set(gathering.missing) == {"two"}
+        assert (new.turns(), first.offers(offer(2))) == ([], [True])
+        second.returns()
+        assert (new.turns(), first.turns()) == ([offer(1).turn], [offer(2).turn])
+        assert second.offers(offer(3)) == [False]
+
+    story(test, known=("one", "two"))
+
+
+def test_who_is_remembered_and_does_not_come_back_is_waited_for_no_longer_than_the_grace() -> None:
+    async def test(gathering: Gathering, _: list[ModelName]) -> None:
+        first = Door(gathering, "one")
+        first.returns()
+        assert first.offers(offer(1)) == [True]
+        await first.all_in.wait()
+        assert not gathering.missing
+
+    story(test, grace_s=SOON_S, known=("one", "two"))
+
+
+def test_one_that_returns_and_is_not_remembered_says_that_others_may_be_missing_too() -> None:
+    async def test(gathering: Gathering, _: list[ModelName]) -> None:
+        stranger, first = Door(gathering, "stranger"), Door(gathering, "one")
+        stranger.returns()
+        first.returns()
+        assert first.offers(offer(1)) == [True]
+        await first.all_in.wait()
+
+    story(test, known=("one",))

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -395,3 +395,40 @@ def test_a_client_that_does_not_read_is_cut_off_and_others_are_served(
 
     bounded(inside)
     assert "peer_too_slow" in [record.message for record in caplog.records]
+
+
+class Register:
+    """Notes who is connected."""
+
+    def __init__(self, *known: str) -> None:
+        self.known = tuple(map(PeerId, known))
+        self.noted: list[tuple[str, ...]] = []
+
+    def peers_changed(self, peers: Sequence[PeerId]) -> None:
+        self.noted.append(tuple(peers))
+
+
+def test_who_is_connected_is_noted_and_who_is_remembered_is_waited_for() -> None:
+    async def story() -> None:
+        register = Register("one", "two")
+        server = LinkServer(FakeDesk([spec()]), graces=Graces(resync_s=30.0), register=register)
+        await server.start()
+        try:
+            async with raw_client(server.port) as one, raw_client(server.port) as two:
+                await one.greet("one")
+                one.say(Admit(replace(offer(1), peer=PeerId("one"))), ListModels(1))
+                assert await one.hear() == Models(1, (MODEL,)), "the offer waits for the other one"
+                await two.greet("two")
+                accepted = await one.hear()
+                assert isinstance(accepted, Accepted)
+                assert accepted.turn == offer(1).turn
+                two.say(Goodbye())
+                await two.gone()
+                one.say(ListModels(2))  # its answer comes after the server has seen the other one leave
+                while await one.hear() != Models(2, (MODEL,)):
+                    pass
+                assert register.noted == [("one", "two"), ("one", "two"), ("one",)]
+        finally:
+            await server.close()
+
+    bounded(story)

@@ -28,7 +28,10 @@ from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
+    KnownReplica,
     KnownRun,
+    KnownTool,
+    MemoryRestored,
     OpenTurn,
     PeerLost,
     PeerResynced,
@@ -45,6 +48,7 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.state import Limits, empty_state
+from luftpause.core.scheduling.tool_history import BUCKETS
 
 Drawn = TypeVar("Drawn")
 
@@ -101,6 +105,7 @@ class Draw:
             lambda: ReplicaRemoved(replica=self.replica()),
             self.declaration,
             self.declaration,
+            self.memory,
             WokeUp,
         )
 
@@ -148,6 +153,20 @@ class Draw:
         declared = spec(self.replica(), kind=self.kind(), url=self.one(*URLS))
         return ReplicaAdded(spec=replace(declared, models=tuple(map(ModelName, models))))
 
+    def memory(self) -> MemoryRestored:
+        """Remember a tool and a replica, sensibly or not."""
+        weights = (self.one(0.0, 1.0, -1.0),) * self.one(BUCKETS, 2)
+        tool = KnownTool(
+            tool=ToolName(self.one("look", "ask")),
+            returned=1,
+            returns=weights,
+            losses=weights,
+            unit=1.0,
+            age_s=self.one(*SECONDS),
+        )
+        window = self.one(None, (3, None, 0), (2, 5, 1), (5, 2, 0))
+        return MemoryRestored(tools=(tool,), replicas=(KnownReplica(replica=self.replica(), placed=3, window=window),))
+
     def claims(self) -> PeerResynced:
         """Claim turns of others, one twice, on replicas nobody declared; runs that are open, or from the future."""
         turns = tuple(self.open_turn() for _ in range(self.dice.randrange(5)))
@@ -169,6 +188,7 @@ class Draw:
     def known_run(self) -> KnownRun:
         return KnownRun(
             run=self.run(),
+            model=ModelName(self.one("m", "n")),
             phase=self.one(*RunPhase),
             replica=self.replica(),
             service_class=self.one(*ServiceClass),

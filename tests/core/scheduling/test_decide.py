@@ -18,6 +18,8 @@ from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
+    KnownReplica,
+    MemoryRestored,
     PeerLost,
     PeerResynced,
     ReplicaAdded,
@@ -163,6 +165,7 @@ EVENTS: list[Event] = [
     PeerResynced(peer=PeerId("p"), turns=(open_turn("t", "r", "a"),), runs=(known_run("r", "a", age_s=1),)),
     PeerResynced(peer=PeerId("q"), turns=(open_turn("t", "r", "gone"),), runs=(known_run("r", "gone"),)),
     PeerLost(peer=PeerId("p")),
+    MemoryRestored(replicas=(KnownReplica(replica=ReplicaId("a"), placed=3, window=(2, None, 0)),)),
     WokeUp(),
 ]
 

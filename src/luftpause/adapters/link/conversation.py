@@ -243,7 +243,7 @@ class Conversation:
             self._parts = None
             self._resynced = True
             self._desk.resync(whole)
-            self._gathering.resynced(self, is_returning=frame.is_returning)
+            self._gathering.resynced(self, whole.peer, is_returning=frame.is_returning)
 
     def admit_now(self, offer: TurnOffer) -> None:
         """See Peer."""

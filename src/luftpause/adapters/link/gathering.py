@@ -2,8 +2,9 @@
 
 A scheduler that was started anew would otherwise fill engines whose turns it has not heard of yet, mint a second run
 for a conversation that another peer is about to tell of, and refuse models that a launcher is about to declare. That
-there was a restart, the peers say themselves: one that knew an earlier scheduler returns. So the first start delays
-nobody, and no file is needed. Knows times and offers, not what is said on a connection.
+there was a restart, and who was there before, is remembered; where it is not, the peers say themselves: one that knew
+an earlier scheduler returns. So the first start delays nobody. Knows times and offers, not what is said on a
+connection.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from luftpause.core.model.ids import ModelName, TurnId
+from luftpause.core.model.ids import ModelName, PeerId, TurnId
 from luftpause.core.model.turns import TurnOffer
 
 
@@ -32,29 +33,47 @@ class _Deferred:
 
 
 class Gathering:
-    """Defers offers for at most `grace_s` after the start, seconds, and only when a peer returns within that.
+    """Defers offers for at most `grace_s` after the start, seconds, and only after a restart.
 
     Args:
         grace_s: how long after the start anybody is waited for.
-        others_s: how long after the first peer returned the others are waited for: every peer dials again within this.
+        others_s: how long after a peer returned that nobody remembers the others are waited for: every peer dials again
+            within this.
         models: says which models are served now; an offer of another one waits for the whole grace.
+        known: the peers of the scheduler before this one, as far as remembered: they are waited for, and no others.
     """
 
-    def __init__(self, *, grace_s: float, others_s: float, models: Callable[[], Collection[ModelName]]) -> None:
+    def __init__(
+        self,
+        *,
+        grace_s: float,
+        others_s: float,
+        models: Callable[[], Collection[ModelName]],
+        known: Collection[PeerId] = (),
+    ) -> None:
+        self._known = frozenset(known)
+        self._missing = set(known)
         self._grace_s = grace_s
         self._others_s = others_s
         self._models = models
         self._ends_at = 0.0
         self._began = False
         self._open = False
-        self._waits_for_others = False
+        self._waits_for_others = self._heard_of_others = False
         self._strangers: set[Peer] = set()
         self._deferred: dict[TurnId, _Deferred] = {}
         self._timers: list[asyncio.TimerHandle] = []
 
+    @property
+    def missing(self) -> Collection[PeerId]:
+        """The remembered peers that have not come back and are still waited for."""
+        return self._missing
+
     def start(self) -> None:
         """The scheduler has just been started. Needs the running event loop."""
         self._ends_at = _now() + self._grace_s
+        if self._missing:
+            self._begin()
 
     def close(self) -> None:
         """Forget everything; nobody is admitted any more."""
@@ -66,15 +85,22 @@ class Gathering:
         """A peer said hello; what it knows is still to come."""
         self._strangers.add(peer)
 
-    def resynced(self, peer: Peer, *, is_returning: bool) -> None:
+    def resynced(self, peer: Peer, name: PeerId, *, is_returning: bool) -> None:
         """A peer has told all that it knows. `is_returning`: it knew an earlier scheduler."""
         self._strangers.discard(peer)
-        if is_returning and not self._began and _now() < self._ends_at:
-            self._began = self._waits_for_others = True
+        self._missing.discard(name)
+        is_news = is_returning and name not in self._known and not self._heard_of_others
+        if is_news and not self._open and _now() < self._ends_at:  # who was there is not remembered, or not whole
+            self._heard_of_others = self._waits_for_others = True
             loop = asyncio.get_running_loop()
             self._timers.append(loop.call_at(min(_now() + self._others_s, self._ends_at), self._others_had_time))
-            self._timers.append(loop.call_at(self._ends_at, self._end))
+            if not self._began:
+                self._begin()
         self._try_to_open()
+
+    def _begin(self) -> None:
+        self._began = True
+        self._timers.append(asyncio.get_running_loop().call_at(self._ends_at, self._end))
 
     def left(self, peer: Peer) -> None:
         """A connection is gone: its peer will offer its turns again when it is back."""
@@ -103,13 +129,15 @@ class Gathering:
         self._try_to_open()
 
     def _try_to_open(self) -> None:
-        if self._began and not self._open and not self._waits_for_others and not self._strangers:
+        waits = self._waits_for_others or self._strangers or self._missing
+        if self._began and not self._open and not waits:
             self._open = True
             self._admit(self._models())
 
     def _end(self) -> None:
         self._ends_at = 0.0
         self._open = True
+        self._missing.clear()
         self._admit(None)
 
     def _admit(self, models: Collection[ModelName] | None) -> None:

@@ -6,9 +6,9 @@ What is said on a connection is `conversation`'s.
 import asyncio
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from luftpause.adapters.link.conversation import Conversation
 from luftpause.adapters.link.gathering import Gathering
@@ -37,8 +37,30 @@ class Graces:
     others_s: float = 0.5
 
 
+class PeerRegister(Protocol):
+    """Remembers who is connected, over a restart of the scheduler."""
+
+    @property
+    def known(self) -> Collection[PeerId]:
+        """Who was connected to the scheduler before this one."""
+        ...
+
+    def peers_changed(self, peers: Sequence[PeerId]) -> None:
+        """These are connected now, or may come back within the grace. Must return at once."""
+        ...
+
+
 class LinkServer:
-    """Serves a desk at `host:port`; port 0 picks a free one. `token` is what every peer must present, empty: none."""
+    """Serves a desk at `host:port`; port 0 picks a free one.
+
+    Args:
+        desk: who answers.
+        host: address to listen on.
+        port: port to listen on.
+        token: what every peer must present; empty: none.
+        graces: how long to wait for peers.
+        register: who remembers them; None: nobody does.
+    """
 
     def __init__(
         self,
@@ -48,10 +70,13 @@ class LinkServer:
         port: int = 0,
         token: str = "",
         graces: Graces | None = None,
+        register: PeerRegister | None = None,
     ) -> None:
         graces = graces or Graces()
         self._desk = desk
-        self._gathering = Gathering(grace_s=graces.resync_s, others_s=graces.others_s, models=desk.models)
+        self._register = register
+        known = () if register is None else register.known
+        self._gathering = Gathering(grace_s=graces.resync_s, others_s=graces.others_s, models=desk.models, known=known)
         self._host = host
         self._port = port
         self._token = token
@@ -122,6 +147,7 @@ class LinkServer:
         if older is not None:
             older.replaced()
         _log.info("peer_up", extra={"peer": peer})
+        self._note_peers()
 
     def left(self, conversation: Conversation, *, for_good: bool) -> None:
         """See FrontDesk."""
@@ -137,6 +163,7 @@ class LinkServer:
             return
         _log.info("peer_down", extra={"peer": peer, "for_good": for_good})
         if for_good:
+            self._note_peers()
             self._desk.peer_lost(peer)
         else:
             loop = asyncio.get_running_loop()
@@ -145,7 +172,12 @@ class LinkServer:
     def _grace_over(self, peer: PeerId) -> None:
         del self._graces[peer]
         _log.warning("peer_lost", extra={"peer": peer, "grace_s": self._grace_s})
+        self._note_peers()
         self._desk.peer_lost(peer)
+
+    def _note_peers(self) -> None:
+        if self._register is not None:
+            self._register.peers_changed(sorted({*self._peers, *self._graces, *self._gathering.missing}))
 
     def _new_wire(self) -> Wire:
         conversation = Conversation(self._desk, self, self._gathering, token=self._token, instance=self._instance)

@@ -6,11 +6,12 @@ Routes; every rule lives in the module that it names. Policy `turn-admission`.
 from typing import assert_never
 
 from luftpause.core.model.ids import Instant
-from luftpause.core.scheduling import expiry, fairness, replicas, resync, turns
+from luftpause.core.scheduling import expiry, fairness, lapsed, memory, replicas, resync, turns
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
+    MemoryRestored,
     PeerLost,
     PeerResynced,
     ReplicaAdded,
@@ -47,16 +48,14 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
             _take_in_turn(draft, event, now)
         case RunEnded():
             turns.end_run(draft, event.run, now, why="ended by its owner")
-        case ReplicaAdded():
-            replicas.add(draft, event.spec, now)
-        case ReplicaRemoved():
-            replicas.remove(draft, event.replica, now)
-        case ReplicaProbed():
-            replicas.probe(draft, event)
+        case ReplicaAdded() | ReplicaRemoved() | ReplicaProbed():
+            _take_in_replica(draft, event, now)
         case PeerResynced():
             resync.resync(draft, event, now)
         case PeerLost():
             resync.lose(draft, event.peer, now)
+        case MemoryRestored():
+            memory.restore(draft, event, now)
         case WokeUp():
             expiry.expire(draft, now)
         case _:
@@ -66,6 +65,8 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
 
 
 def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -> None:
+    if draft.lapsed:
+        lapsed.revive(draft, event.turns if isinstance(event, TurnsRenewed) else (event.turn,), now)
     match event:
         case TurnArrived():
             turns.arrive(draft, event, now)
@@ -80,5 +81,17 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
             turns.end(draft, event.turn, now)
         case TurnAbandoned():
             turns.end(draft, event.turn, now)
+        case _:
+            assert_never(event)
+
+
+def _take_in_replica(draft: Draft, event: ReplicaAdded | ReplicaRemoved | ReplicaProbed, now: Instant) -> None:
+    match event:
+        case ReplicaAdded():
+            replicas.add(draft, event.spec, now)
+        case ReplicaRemoved():
+            replicas.remove(draft, event.replica, now)
+        case ReplicaProbed():
+            replicas.probe(draft, event, now)
         case _:
             assert_never(event)

@@ -51,6 +51,11 @@ class TurnArrived:
         """Whether it changes a run: single-pass turns never do."""
         return self.kind is ReplicaKind.GENERATIVE and self.shape is TurnShape.IN_RUN
 
+    @property
+    def part(self) -> tuple[RunId, ModelName]:
+        """Its run, as far as its model takes part in it."""
+        return self.run, self.model
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstTokenSeen:
@@ -172,15 +177,16 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRun:
-    """A run as its dataplane remembers it, told again after a reconnect.
+    """A run with one of its models as its dataplane remembers it, told again after a reconnect.
 
     Attributes:
-        age_s: since its last turn ended, seconds.
+        age_s: since its last turn with that model ended, seconds.
         marks: what its next turn may be recognised by; for the shell, no policy reads them.
         tools: what it is out on while it is paused, as `TurnFinished` told it.
     """
 
     run: RunId
+    model: ModelName
     phase: RunPhase
     replica: ReplicaId
     service_class: ServiceClass
@@ -208,6 +214,40 @@ class PeerLost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTool:
+    """What a tool taught a scheduler before us; the fields are those of `tool_history.History`, its age in seconds."""
+
+    tool: ToolName
+    returned: int
+    returns: tuple[float, ...]
+    losses: tuple[float, ...]
+    unit: float
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownReplica:
+    """What a scheduler before us knew of a replica.
+
+    Attributes:
+        placed: turns ever placed there.
+        window: size, what was in flight at the refusal or None after an outage, and answers; None without a window.
+    """
+
+    replica: ReplicaId
+    placed: int = 0
+    window: tuple[int, int | None, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRestored:
+    """The shell found what a scheduler before us had learned. What we know ourselves by now is newer."""
+
+    tools: tuple[KnownTool, ...] = ()
+    replicas: tuple[KnownReplica, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WokeUp:
     """A deadline passed. Extra ones are harmless."""
 
@@ -224,5 +264,6 @@ Event: TypeAlias = (
     | ReplicaProbed
     | PeerResynced
     | PeerLost
+    | MemoryRestored
     | WokeUp
 )
