@@ -8,9 +8,8 @@ from typing import TypeVar
 
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import Usage
-from luftpause.core.runs.events import Event
 from luftpause.core.runs.messages import AssistantMessage, ToolCall, ToolMessage
-from luftpause.core.runs.replay import History
+from luftpause.core.runs.replay import Entry, History
 from luftpause.core.runs.tools import ToolHints, ToolSpec
 from luftpause.ports.journal import JournalFailedError, Loaded, StaleAppendError
 from luftpause.ports.tools import ToolOutcome
@@ -120,10 +119,11 @@ class FakeTools:
 class MemoryJournal:
     """Keeps events in memory; hand the same `kept` to another one to restart."""
 
-    kept: dict[RunId, list[Event]] = field(default_factory=dict)
+    kept: dict[RunId, list[Entry]] = field(default_factory=dict)
     epoch: int = 0
     broken: bool = False
     closed: bool = False
+    read_back: list[RunId] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     knocked: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -134,11 +134,11 @@ class MemoryJournal:
         self.epoch += 1
         return Loaded(
             epoch=self.epoch,
-            histories=tuple(History(run=run, events=tuple(events)) for run, events in self.kept.items()),
+            histories=tuple(History(run=run, entries=tuple(events)) for run, events in self.kept.items()),
             last_seq={run: len(events) for run, events in self.kept.items()},
         )
 
-    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, records: Sequence[Event]) -> int:
+    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, entries: Sequence[Entry]) -> int:
         self.knocked.set()
         await self.gate.wait()
         await asyncio.sleep(0)
@@ -147,8 +147,13 @@ class MemoryJournal:
         events = self.kept.setdefault(run, [])
         if expected_seq != len(events) or epoch != self.epoch:
             raise StaleAppendError(f"{run}: {expected_seq} is not {len(events)}")
-        events.extend(records)
+        events.extend(entries)
         return len(events)
+
+    async def history(self, run: RunId) -> History:
+        self.read_back.append(run)
+        await asyncio.sleep(0)
+        return History(run=run, entries=tuple(self.kept.get(run, ())))
 
     async def close(self) -> None:
         self.closed = True

@@ -1,7 +1,7 @@
 """The runtime: spawns runs, lets them live, answers how they stand, and takes them up again after a restart."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Final, Literal
 
 from luftpause.core.model.ids import PrincipalId, RunId
@@ -42,6 +42,7 @@ class RuntimeService:
 
     Attributes:
         approvals: decisions on tool calls that wait for a person.
+        catalogue: returns the tools that runs can be given, by name.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class RuntimeService:
     ) -> None:
         self.settings = settings or RuntimeSettings()
         self._journal = journal
-        self._tools = tools
+        self.catalogue: Callable[[], Awaitable[Sequence[ToolSpec]]] = tools.catalogue
         self._metrics = RuntimeMetrics()
         self._waits = Waits()
         self._ledger = Ledger(journal, self._metrics, self._waits.ring)
@@ -199,10 +200,6 @@ class RuntimeService:
             UnknownHandleError: names the first one that the principal does not have.
         """
         return self._changes([self._ledger.find(principal, handle).spawn.run for handle in handles])
-
-    async def catalogue(self) -> Sequence[ToolSpec]:
-        """Return the tools that runs can be given, by name."""
-        return await self._tools.catalogue()
 
     def metrics_page(self) -> bytes:
         """Return the metrics in the Prometheus text format."""

@@ -120,7 +120,7 @@ class Spawner:
         """Look whether the run may stand where it is to stand, and whether all it comes after is there.
 
         Raises:
-            SpawnRefusedError: the parent or one above was cancelled or has no budget left, or the family is too deep or too large.
+            SpawnRefusedError: the parent or one above was cancelled or has no budget left, or the family is too large.
             UnknownHandleError: the principal has no such parent, or no such run to come after.
         """
         for handle in order.after:
