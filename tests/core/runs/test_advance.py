@@ -1,7 +1,7 @@
 import pytest
 
 from core.runs.run_builders import after, intended, returned, said, spawned, tool
-from luftpause.core.model.ids import RunId, ToolCallId
+from luftpause.core.model.ids import PrincipalId, RunId, ToolCallId
 from luftpause.core.runs.actions import Action, CallTool, CancelWork, CheckCall, Record, ReportEnd, TakeTurn
 from luftpause.core.runs.advance import BUDGET_SPENT_TEXT
 from luftpause.core.runs.calls import OUTCOME_UNKNOWN_TEXT
@@ -60,7 +60,7 @@ def test_a_reply_without_calls_ends_the_run_with_its_text() -> None:
     decision = after(spawned(), said("42"))
     assert decision.actions == (Record(event=RunFinished(run=R, result="42")),)
     over = after(RunFinished(run=R, result="42"), state=decision.state)
-    assert over.actions == (CancelWork(run=R), ReportEnd(run=R))
+    assert over.actions == (CancelWork(run=R), ReportEnd(run=R, principal=PrincipalId("p")))
     assert over.state.running == 0
 
 
@@ -154,7 +154,7 @@ def test_cancelling_a_run_cancels_all_that_runs_below_it() -> None:
     decision = after(*family, RunCancelled(run=R, why="test"))
     assert decision.actions == (
         CancelWork(run=R),
-        ReportEnd(run=R),
+        ReportEnd(run=R, principal=PrincipalId("p")),
         Record(event=RunCancelled(run=RunId("grandkid"), why=ANCESTOR_CANCELLED)),
     )
 
@@ -175,7 +175,7 @@ def test_a_child_of_a_cancelled_run_does_not_start() -> None:
 
 def test_a_failed_run_leaves_its_children_alone() -> None:
     decision = after(spawned(), spawned("kid", parent="r"), RunFailed(run=R, error="engine gone"))
-    assert decision.actions == (CancelWork(run=R), ReportEnd(run=R))
+    assert decision.actions == (CancelWork(run=R), ReportEnd(run=R, principal=PrincipalId("p")))
 
 
 NOTHING: tuple[Action, ...] = ()

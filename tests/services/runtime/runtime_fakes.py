@@ -82,14 +82,17 @@ async def hold(_request: TurnRequest) -> TurnReply:
     raise TurnFailedError("unreachable")
 
 
-def tool_spec(name: str, *, read_only: bool = True, schema: Mapping[str, object] = AT) -> ToolSpec:
+def tool_spec(
+    name: str, *, read_only: bool = True, destructive: bool = False, schema: Mapping[str, object] = AT
+) -> ToolSpec:
     return ToolSpec(
         name=name,
         server="fake",
         tool=name,
         description=f"{name}s",
         schema=schema,
-        hints=ToolHints(read_only=read_only),  # silent about destroying, as most servers are
+        # Most servers are silent about destroying.
+        hints=ToolHints(read_only=read_only and not destructive, says_destructive=destructive),
     )
 
 
@@ -103,12 +106,16 @@ class FakeTools:
         default_factory=lambda: {"look": look}
     )
     unsafe: frozenset[str] = frozenset()
+    destructive: frozenset[str] = frozenset()
     made: list[tuple[str, str]] = field(default_factory=list)
     asked: list[Sequence[str] | None] = field(default_factory=list)
 
     async def catalogue(self, wanted: Sequence[str] | None = None) -> Sequence[ToolSpec]:
         self.asked.append(wanted)
-        return [tool_spec(name, read_only=name not in self.unsafe) for name in sorted(self.tools)]
+        return [
+            tool_spec(name, read_only=name not in self.unsafe, destructive=name in self.destructive)
+            for name in sorted(self.tools)
+        ]
 
     async def call(self, tool: ToolSpec, arguments: Mapping[str, object], key: str) -> ToolOutcome:
         self.made.append((tool.name, key))
@@ -188,6 +195,6 @@ async def runtime(
         await service.close()
 
 
-def order(task: str = "find the moon", **changes: object) -> SpawnOrder:
-    values: dict[str, object] = {"principal": ANONYMOUS_PRINCIPAL, "caller": CallerId("c"), **changes}
-    return SpawnOrder(task=task, **values)  # type: ignore[arg-type]
+def order(task: object = "find the moon", **changes: object) -> SpawnOrder:
+    values: dict[str, object] = {"principal": ANONYMOUS_PRINCIPAL, "caller": CallerId("c"), "task": task, **changes}
+    return SpawnOrder(**values)  # type: ignore[arg-type]

@@ -16,9 +16,10 @@ from luftpause.core.runs.state import Run
 from luftpause.core.runs.tools import ToolSpec, find
 from luftpause.core.runs.tree import depth_of, tree_of
 from luftpause.ports.tools import Tools
+from luftpause.services.runtime.actor import SHUTTING_DOWN
 from luftpause.services.runtime.answer_check import with_shape
 from luftpause.services.runtime.ledger import Ledger
-from luftpause.services.runtime.lives import SHUTTING_DOWN, Lives
+from luftpause.services.runtime.lives import Lives
 from luftpause.services.runtime.orders import NotKeptError, RuntimeSettings, SpawnOrder, SpawnRefusedError
 from luftpause.services.runtime.schema_fit import shown
 from luftpause.services.runtime.tool_check import names_of
@@ -98,9 +99,7 @@ class Spawner:
         model = await self._choose_model(order.model)
         guarded = [name for name in order.approve_tools if find(tools, name) is None]
         if guarded:
-            raise SpawnRefusedError(
-                f"{shown(guarded[0])} is to be approved, but it has no such tool: {names_of(tools)}"
-            )
+            raise SpawnRefusedError(f"there is no tool {shown(guarded[0])} to approve; tools: {names_of(tools)}")
         self.refuse_if_closed()
         self._refuse_family(order)
         full = self.full()
