@@ -10,10 +10,11 @@ from luftpause.services.runtime.orders import RuntimeSettings, SpawnRefusedError
 from services.runtime.runtime_fakes import MemoryJournal, hold, in_time, order, runtime, text
 
 ME = ANONYMOUS_PRINCIPAL
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 SAME: dict[str, object] = {"idempotency_key": "k", "budget": Limits(tokens=9), "output_schema": {"type": "object"}}
-ELSEWHERE: dict[str, object] = {"caller": "somebody else", "traceparent": "00-1-1-01"}
+ELSEWHERE: dict[str, object] = {"caller": "somebody", "traceparent": TRACE}
 
 
 def test_the_same_key_and_order_spawn_once_also_after_a_restart() -> None:
@@ -166,16 +167,26 @@ def test_what_was_ordered_is_what_the_run_is_given() -> None:
             run = await world.service.spawn(
                 order(
                     fallback_models=("second",),
-                    traceparent="00-abc-def-01",
+                    traceparent=TRACE,
                     output_schema={"type": "object"},
                     system="be brief",
                 )
             )
             await world.turns.reached.wait()
             spawn = world.service.look(ME, [run])[0].spawn
-            assert (spawn.fallback_models, spawn.traceparent) == (("second",), "00-abc-def-01")
+            assert (spawn.fallback_models, spawn.traceparent) == (("second",), TRACE)
             assert spawn.system is not None
             assert spawn.system.startswith("be brief\n\nYour final answer must be JSON alone")
-            assert world.turns.asked[0].traceparent == "00-abc-def-01"
+            assert world.turns.asked[0].traceparent == TRACE
+
+    in_time(live())
+
+
+@pytest.mark.parametrize("written", ["00-1-1-01", f"{TRACE}\r\nx-luftpause-class: batch", f"{TRACE}\n"])
+def test_a_trace_context_that_is_none_is_left_out(written: str) -> None:
+    async def live() -> None:
+        async with runtime(hold) as world:
+            run = await world.service.spawn(order(traceparent=written))
+            assert world.service.look(ME, [run])[0].spawn.traceparent == ""
 
     in_time(live())

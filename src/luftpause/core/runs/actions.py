@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from luftpause.core.model.ids import CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import ServiceClass
-from luftpause.core.runs.events import Event, Origin
+from luftpause.core.runs.events import Event
 from luftpause.core.runs.messages import Message
 from luftpause.core.runs.tools import ToolSpec
 
@@ -42,7 +42,6 @@ class TakeTurn:
     max_tokens: int
     parallel_tool_calls: bool
     answer_schema: Mapping[str, object] | None = None
-    origin: Origin | None = None
     traceparent: str = ""
 
 

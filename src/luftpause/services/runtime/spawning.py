@@ -3,9 +3,11 @@
 import asyncio
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 import msgspec
 
@@ -24,6 +26,7 @@ from luftpause.services.runtime.orders import NotKeptError, RuntimeSettings, Spa
 from luftpause.services.runtime.schema_fit import shown
 from luftpause.services.runtime.tool_check import names_of
 
+_TRACE: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 Models = Callable[[], Awaitable[Sequence[ModelName]]]
 
 
@@ -195,7 +198,8 @@ def _spawned(order: SpawnOrder, tools: tuple[ToolSpec, ...], model: ModelName, d
         idempotency_key=order.idempotency_key,
         arguments_digest=digest,
         origin=order.origin,
-        traceparent=order.traceparent,
+        # It becomes a header, and clients can write into it what they like.
+        traceparent=order.traceparent if _TRACE.fullmatch(order.traceparent) else "",
     )
 
 
