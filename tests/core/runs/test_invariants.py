@@ -110,6 +110,7 @@ class World:
         self.open = []
         histories = [self.history(run) for run in self.journal]
         self.state = replay(histories)
+        assert by_name(replay(histories[::-1])) == by_name(self.state), "it hangs on whose history comes first"
         self.now = {tree: int(at) for tree, at in clocks(self.state, histories).items()}
         for run in unfinished(self.state):
             self.take(RunRecovered(run=run))
@@ -152,6 +153,13 @@ class World:
                 self.take(ApprovalDecided(run=name, call=call.asked.call, allow=choice % 4 != 0, by="me", scope=scope))
                 return True
         return False
+
+
+def by_name(state: State) -> State:
+    """The state with children by name: their order is that of their histories, and nothing hangs on it."""
+    for name, run in state.runs.items():
+        state = replace(state, runs=state.runs.set(name, replace(run, children=tuple(sorted(run.children)))))
+    return state
 
 
 def turn(action: TakeTurn, choice: int, number: int) -> Event:
