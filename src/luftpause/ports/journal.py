@@ -1,6 +1,7 @@
 """Where the runs' events are kept, so that nothing that was acknowledged is forgotten.
 
-The unit that one runtime owns is the tree; sequence numbers are per run and there is no order across runs.
+The unit that one runtime owns is the tree; sequence numbers are per run and there is no order across runs. Every event
+is kept with the moment of its tree's clock.
 """
 
 from collections.abc import Sequence
@@ -8,8 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.events import Event
-from luftpause.core.runs.replay import History
+from luftpause.core.runs.replay import Entry, History
 
 
 class JournalFailedError(Exception):
@@ -46,7 +46,7 @@ class Journal(Protocol):
         """
         ...
 
-    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, records: Sequence[Event]) -> int:
+    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, entries: Sequence[Entry]) -> int:
         """Keep events of one run and return the sequence number of the last one, once they are durable.
 
         `expected_seq` is the run's last sequence number as the caller knows it, 0 for a new run.
@@ -54,6 +54,14 @@ class Journal(Protocol):
         Raises:
             JournalFailedError: they may or may not be kept; treat them as not kept.
             StaleAppendError: `expected_seq` or `epoch` is out of date; nothing was written.
+        """
+        ...
+
+    async def history(self, run: RunId) -> History:
+        """Return all events of one run, from its spawn on, though `load` may give a finished one in short.
+
+        Raises:
+            JournalFailedError: they cannot be read.
         """
         ...
 

@@ -15,7 +15,7 @@ from luftpause.adapters.journal_file.lines import NewerVersionError, Record, enc
 from luftpause.adapters.journal_file.reading import Scan, scan
 from luftpause.adapters.journal_file.writer import AppendFile, GroupWriter
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.events import Event
+from luftpause.core.runs.replay import Entry, History
 from luftpause.ports.clock import WallClock
 from luftpause.ports.journal import JournalFailedError, Loaded, StaleAppendError
 
@@ -64,7 +64,7 @@ class FileJournal:
         self._open = _Open(lock=lock, writer=writer, last_seq=dict(found.last_seq), epoch=found.epoch + 1)
         return Loaded(epoch=self._open.epoch, histories=found.histories, last_seq=dict(found.last_seq))
 
-    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, records: Sequence[Event]) -> int:
+    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, entries: Sequence[Entry]) -> int:
         """Keep events of one run; see the port."""
         journal = self._open
         if journal is None:
@@ -76,16 +76,30 @@ class FileJournal:
             raise StaleAppendError(f"{run}: expected {epoch}/{expected_seq}, the journal is at {journal.epoch}/{known}")
         now = self._clock.utc()
         lines = b"".join(
-            encode(Record(seq=known + place, tree=tree, epoch=epoch, utc_s=now, event=event))
-            for place, event in enumerate(records, start=1)
+            encode(Record(seq=known + place, tree=tree, epoch=epoch, at=entry.at, utc_s=now, event=entry.event))
+            for place, entry in enumerate(entries, start=1)
         )
-        journal.last_seq[run] = known + len(records)
+        journal.last_seq[run] = known + len(entries)
         try:
             # Shielded: whoever stops waiting does not undo a write that is on its way.
             await asyncio.shield(journal.writer.submit(lines))
         except OSError as error:
             raise JournalFailedError(f"the journal has failed: {error}") from error
-        return known + len(records)
+        return known + len(entries)
+
+    async def history(self, run: RunId) -> History:
+        """Read one run back; see the port."""
+        path = self._folder / FILE_NAME
+
+        def read() -> Scan:
+            with path.open("rb") as file:
+                return scan(file)
+
+        try:
+            found = await asyncio.to_thread(read)
+        except OSError as error:
+            raise JournalFailedError(f"the history of {run} cannot be read: {error}") from error
+        return next((history for history in found.histories if history.run == run), History(run=run, entries=()))
 
     async def close(self) -> None:
         """Write what is queued, then let go of file and folder."""

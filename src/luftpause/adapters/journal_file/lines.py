@@ -1,4 +1,4 @@
-"""One event as one line of JSON and back: `{"v", "seq", "run", "tree", "epoch", "t", "kind", …, "crc"}`.
+"""One event as one line of JSON and back: `{"v", "seq", "run", "tree", "epoch", "at", "t", "kind", …, "crc"}`.
 
 `crc` is the CRC-32 of everything before it in the line, in hexadecimal, and always the last field. It tells a line
 that was written whole from one that was not; it is no protection against anybody.
@@ -11,10 +11,10 @@ from typing import Final, get_args
 
 import msgspec
 
-from luftpause.core.model.ids import RunId
+from luftpause.core.model.ids import ActiveMs, RunId
 from luftpause.core.runs.events import Event
 
-VERSION: Final = 1
+VERSION: Final = 2
 _CRC_FIELD: Final = b',"crc":"'
 _CRC_TAIL_LEN: Final = len(_CRC_FIELD) + 8 + len(b'"}')
 
@@ -29,11 +29,17 @@ class BrokenLineError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A line's content. `utc_s`: seconds since the Unix epoch, for people."""
+    """A line's content.
+
+    Attributes:
+        at: when it happened, on the clock of the run's tree.
+        utc_s: the same in seconds since the Unix epoch, for people.
+    """
 
     seq: int
     tree: RunId
     epoch: int
+    at: ActiveMs
     utc_s: float
     event: Event
 
@@ -45,6 +51,7 @@ class _Head(msgspec.Struct):
     epoch: int
     t: str
     kind: str
+    at: int = 0  # version 1 had no clocks
 
 
 def _kind(event_type: type[Event]) -> str:
@@ -68,6 +75,7 @@ def encode(record: Record) -> bytes:
         "run": record.event.run,
         "tree": record.tree,
         "epoch": record.epoch,
+        "at": record.at,
         "t": when,
         "kind": _kind(type(record.event)),
     }
@@ -97,4 +105,4 @@ def decode(line: bytes) -> Record:
         when = datetime.fromisoformat(head.t).timestamp()
     except (msgspec.MsgspecError, ValueError) as error:
         raise BrokenLineError(f"no journal record: {error}") from error
-    return Record(seq=head.seq, tree=RunId(head.tree), epoch=head.epoch, utc_s=when, event=event)
+    return Record(seq=head.seq, tree=RunId(head.tree), epoch=head.epoch, at=ActiveMs(head.at), utc_s=when, event=event)

@@ -14,11 +14,11 @@ from typing import Final
 
 from luftpause.adapters.journal_file.lines import BrokenLineError, Record, decode
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.events import Ending, Event
-from luftpause.core.runs.replay import History
+from luftpause.core.runs.events import Ending
+from luftpause.core.runs.replay import Entry, History
 
 _NAMED_RUN: Final = re.compile(rb'"run":"([^"\\]{1,256})"')
-_FIRST_RECORD: Final = b'{"v":1,"seq":1,'
+_FIRST_RECORD: Final = re.compile(rb'\{"v":\d+,"seq":1,')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Scan:
 
 @dataclass(slots=True)
 class _Reader:
-    events: dict[RunId, list[Event]] = field(default_factory=dict)
+    entries: dict[RunId, list[Entry]] = field(default_factory=dict)
     last_seq: dict[RunId, int] = field(default_factory=dict)
     damage: dict[RunId, str] = field(default_factory=dict)
     suspects: dict[RunId, tuple[int, int]] = field(default_factory=dict)
@@ -50,28 +50,29 @@ class _Reader:
     def take(self, number: int, record: Record) -> None:
         run = record.event.run
         self.epoch = max(self.epoch, record.epoch)
-        events = self.events.setdefault(run, [])
+        entries = self.entries.setdefault(run, [])
+        entry = Entry(record.event, record.at)
         expected = self.last_seq.get(run, 0) + 1
         if record.seq != expected:
             self.damage.setdefault(run, f"its journal is damaged: record {expected} is missing before line {number}")
         if run in self.damage:
             if isinstance(record.event, Ending):
-                events.append(record.event)
+                entries.append(entry)
             return
         self.last_seq[run] = record.seq
-        events.append(record.event)
+        entries.append(entry)
 
     def lose(self, number: int, line: bytes) -> None:
         """A broken line: find out whose it was, or who may have lost it."""
         self.broken.append(number)
         named = _NAMED_RUN.search(line)
         run = None if named is None else RunId(named.group(1).decode("utf-8", "replace"))
-        if run is not None and (run in self.events or line.startswith(_FIRST_RECORD)):
-            self.events.setdefault(run, [])
+        if run is not None and (run in self.entries or _FIRST_RECORD.match(line)):
+            self.entries.setdefault(run, [])
             self.damage.setdefault(run, f"its journal is damaged at line {number}")
             return
-        for each, events in self.events.items():
-            if not isinstance(events[-1] if events else None, Ending):
+        for each, entries in self.entries.items():
+            if not isinstance(entries[-1].event if entries else None, Ending):
                 self.suspects[each] = (number, self.last_seq.get(each, 0))
 
     def histories(self) -> tuple[History, ...]:
@@ -79,8 +80,8 @@ class _Reader:
             if self.last_seq.get(run, 0) == seq:
                 self.damage.setdefault(run, f"its journal may be damaged at line {number}")
         return tuple(
-            History(run=run, events=tuple(events), damage=self.damage.get(run, ""))
-            for run, events in self.events.items()
+            History(run=run, entries=tuple(entries), damage=self.damage.get(run, ""))
+            for run, entries in self.entries.items()
         )
 
 

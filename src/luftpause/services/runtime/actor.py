@@ -6,27 +6,47 @@ cancels actor and tasks without a word in the journal: the run is unfinished the
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import assert_never
 
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.actions import Action, CallTool, CancelWork, CheckCall, EndRun, ReportEnd, TakeTurn
+from luftpause.core.runs.actions import (
+    Action,
+    CallTool,
+    CancelWork,
+    CheckAnswer,
+    CheckCall,
+    Record,
+    ReportEnd,
+    TakeTurn,
+)
+from luftpause.core.runs.advance import is_stale
+from luftpause.core.runs.approvals import approval_reason
 from luftpause.core.runs.events import (
-    Ending,
+    AnswerRejected,
+    ApprovalAsked,
     Event,
+    MessageSent,
+    RunCancelled,
     RunFailed,
+    RunFinished,
     RunSpawned,
     ToolCallIntended,
     ToolCallRejected,
     ToolReturned,
+    TurnFailed,
     TurnTaken,
 )
-from luftpause.core.runs.tools import ToolSpec, find
+from luftpause.core.runs.state import Finished, Run
+from luftpause.core.runs.tools import find
+from luftpause.ports.journal import JournalFailedError
 from luftpause.ports.tools import ToolOutcome, Tools
 from luftpause.ports.turns import TurnFailedError, TurnRequest, Turns
+from luftpause.services.runtime.answer_check import Misfit, verdict_on
 from luftpause.services.runtime.ledger import Ledger
-from luftpause.services.runtime.tool_check import SoundCall, parse_arguments, verdict
+from luftpause.services.runtime.tool_check import UnsoundCall, parse_arguments, verdict
 
 logger = logging.getLogger("luftpause.runtime")
 
@@ -36,32 +56,62 @@ class Surroundings:
     """What an actor needs of the runtime around it.
 
     Attributes:
-        deliver: hands an ending to the actor of whichever run it is about.
+        deliver: hands an event to the actor of whichever run it is about.
         report_end: lets the scheduler know, in the background.
+        began: told when a run began or went on, for the limits of its tree.
+        left: told by an actor that takes no more events.
     """
 
     ledger: Ledger
     turns: Turns
     tools: Tools
-    deliver: Callable[[Ending], None]
+    deliver: Callable[[Event], None]
     report_end: Callable[[RunId], None]
+    began: Callable[[RunId], None]
+    left: Callable[["RunActor"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    """An event, and who wants to know what became of it: True if it changed anything."""
+
+    event: Event
+    answer: asyncio.Future[bool] | None = None
+
+    def settle(self, *, effective: bool) -> None:
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_result(effective)
+
+    def fail(self, error: Exception) -> None:
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(error)
+            self.answer.exception()  # seen: whoever asked may have left already
 
 
 class RunActor:
     """Lives one run. `put` what happened to it; `live` returns when it is over."""
 
     def __init__(self, run: RunId, tree: RunId, around: Surroundings) -> None:
-        self._run = run
+        self.run = run
         self._tree = tree
         self._around = around
-        self._inbox: asyncio.Queue[Event] = asyncio.Queue()
+        self._inbox: deque[_Letter] = deque()
+        self._mail = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Ends once the first event is durable, or with the reason why it is not."""
 
     def put(self, event: Event) -> None:
         """Hand in an event of this run."""
-        self._inbox.put_nowait(event)
+        if isinstance(event, RunCancelled) and any(isinstance(each.event, RunCancelled) for each in self._inbox):
+            return
+        self._inbox.append(_Letter(event))
+        self._mail.set()
+
+    def ask(self, event: Event) -> asyncio.Future[bool]:
+        """Hand in an event; the future tells once it is durable whether it changed anything, or why it is not kept."""
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._inbox.append(_Letter(event, answer))
+        self._mail.set()
+        return answer
 
     async def live(self) -> None:
         """Go on until the run is over.
@@ -71,19 +121,64 @@ class RunActor:
             StaleAppendError: somebody else lives this run.
         """
         try:
-            while not self._around.ledger.is_over(self._run):
-                events = [await self._inbox.get()]
-                while not self._inbox.empty():
-                    events.append(self._inbox.get_nowait())
-                actions = await self._around.ledger.keep(self._tree, self._run, events)
-                if not self.begun.done():
-                    self.begun.set_result(None)
-                for action in actions:
-                    self._perform(action)
+            while True:
+                letters = self._open_mail()
+                if letters:
+                    await self._take_in(letters)
+                elif self._around.ledger.is_over(self.run):
+                    return
+                else:
+                    self._mail.clear()
+                    await self._mail.wait()
         finally:
+            # In the same step as the last look into the inbox: whoever comes later finds another actor.
+            self._around.left(self)
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def dismiss(self, error: Exception) -> None:
+        """Tell everybody who still waits for an answer why there is none."""
+        while self._inbox:
+            self._inbox.popleft().fail(error)
+
+    def _open_mail(self) -> list[_Letter]:
+        """Take what is there, up to a message, for what comes behind one may be outdated by it."""
+        state = self._around.ledger.state
+        run = state.runs.get(self.run)
+        letters: list[_Letter] = []
+        while self._inbox:
+            letter = self._inbox.popleft()
+            is_message = isinstance(letter.event, MessageSent)
+            too_late = run is not None and run.is_over and not (is_message and isinstance(run.phase, Finished))
+            if too_late or is_stale(state, letter.event):
+                letter.settle(effective=False)
+                continue
+            letters.append(letter)
+            if is_message:
+                break
+        return letters
+
+    async def _take_in(self, letters: list[_Letter]) -> None:
+        ledger = self._around.ledger
+        try:
+            if ledger.is_over(self.run):
+                await ledger.recall(self.run)
+            kept = await ledger.keep(self._tree, self.run, [letter.event for letter in letters])
+        except Exception as error:
+            for letter in letters:
+                letter.fail(error)
+            raise
+        except asyncio.CancelledError:
+            for letter in letters:
+                letter.fail(JournalFailedError("the runtime is shutting down"))
+            raise
+        for letter, effective in zip(letters, kept.effective, strict=True):
+            letter.settle(effective=effective)
+            if effective and isinstance(letter.event, RunSpawned | MessageSent):
+                self._around.began(self.run)
+        for action in kept.actions:
+            self._perform(action)
 
     def _perform(self, action: Action) -> None:
         match action:
@@ -93,8 +188,10 @@ class RunActor:
                 self._begin(self._check_call(action))
             case CallTool():
                 self._begin(self._call_tool(action))
-            case EndRun():
-                self._around.deliver(action.ending)
+            case CheckAnswer():
+                self._begin(self._check_answer(action))
+            case Record():
+                self._around.deliver(action.event)
             case CancelWork():
                 for task in self._tasks:
                     task.cancel()
@@ -104,7 +201,7 @@ class RunActor:
                 assert_never(action)
 
     def _begin(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(self._guard(work), name=self._run)
+        task = asyncio.create_task(self._guard(work), name=self.run)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -113,15 +210,15 @@ class RunActor:
         try:
             await work
         except Exception as error:
-            logger.exception("run_work_broke", extra={"run": self._run})
-            self.put(RunFailed(run=self._run, error=f"internal error: {error}"))
+            logger.exception("run_work_broke", extra={"run": self.run})
+            self.put(RunFailed(run=self.run, error=f"internal error: {error}"))
 
     async def _take_turn(self, action: TakeTurn) -> None:
         started = asyncio.get_running_loop().time()
         request = TurnRequest(
             run=action.run,
             parent=action.parent,
-            principal=self._spawn.principal,
+            principal=self._standing.spawn.principal,
             caller=action.caller,
             service_class=action.service_class,
             model=action.model,
@@ -129,11 +226,13 @@ class RunActor:
             tools=action.tools,
             max_tokens=action.max_tokens,
             parallel_tool_calls=action.parallel_tool_calls,
+            answer_schema=action.answer_schema,
+            traceparent=action.traceparent,
         )
         try:
             reply = await self._around.turns.take(request)
         except TurnFailedError as error:
-            self.put(RunFailed(run=action.run, error=str(error)))
+            self.put(TurnFailed(run=action.run, error=str(error)))
             return
         took_ms = _ms_since(started)
         self.put(
@@ -141,15 +240,25 @@ class RunActor:
         )
 
     async def _check_call(self, action: CheckCall) -> None:
-        found = verdict(action, self._granted())
-        if isinstance(found, SoundCall):
-            self.put(ToolCallIntended(run=action.run, call=action.call, repeatable=found.tool.repeatable))
-        else:
+        run = self._standing
+        found = verdict(action, run.spawn.tools)
+        if isinstance(found, UnsoundCall):
             self.put(ToolCallRejected(run=action.run, call=action.call, text=found.text))
+            return
+        tool = found.tool
+        reason = approval_reason(self._around.ledger.state, run, tool)
+        if reason is None:
+            self.put(ToolCallIntended(run=action.run, call=action.call, repeatable=tool.repeatable))
+            return
+        self.put(
+            ApprovalAsked(
+                run=action.run, call=action.call, tool=tool.qualified, reason=reason, repeatable=tool.repeatable
+            )
+        )
 
     async def _call_tool(self, action: CallTool) -> None:
         started = asyncio.get_running_loop().time()
-        tool = find(self._granted(), action.tool)
+        tool = find(self._standing.spawn.tools, action.tool)
         arguments = parse_arguments(action.arguments)
         # Only sound calls are recorded as intended; a later version may see soundness otherwise.
         outcome = ToolOutcome(text="Error: this call cannot be made any more", failed=True)
@@ -166,12 +275,16 @@ class RunActor:
             )
         )
 
-    def _granted(self) -> tuple[ToolSpec, ...]:
-        return self._spawn.tools
+    async def _check_answer(self, action: CheckAnswer) -> None:
+        found = verdict_on(action.text, action.schema)
+        if isinstance(found, Misfit):
+            self.put(AnswerRejected(run=action.run, complaint=found.complaint))
+        else:
+            self.put(RunFinished(run=action.run, result=action.text, structured=found.value))
 
     @property
-    def _spawn(self) -> RunSpawned:
-        return self._around.ledger.state.runs[self._run].spawn
+    def _standing(self) -> Run:
+        return self._around.ledger.state.runs[self.run]
 
 
 def _ms_since(started: float) -> int:
