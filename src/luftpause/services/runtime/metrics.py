@@ -27,6 +27,12 @@ class RuntimeMetrics:
         self._ended = Counter("luftpause_runtime_runs_ended", "Runs over", ["how"], registry=self._registry)
         self._turns = Counter("luftpause_runtime_turns", "Turns taken", registry=self._registry)
         self._tokens = Counter("luftpause_runtime_tokens", "Tokens of turns", ["kind"], registry=self._registry)
+        self._recovered = Counter(
+            "luftpause_runtime_recovered_tool_calls",
+            "Tool calls that a model wrote as text, by the way in which it wrote them",
+            ["form"],
+            registry=self._registry,
+        )
         self._calls = Counter("luftpause_runtime_tool_calls", "Tool calls settled", ["how"], registry=self._registry)
 
     def count(self, event: Event) -> None:
@@ -36,6 +42,9 @@ class RuntimeMetrics:
                 self._spawned.inc()
             case TurnTaken():
                 self._turns.inc()
+                for call in event.message.tool_calls:
+                    if call.recovered_from:
+                        self._recovered.labels(call.recovered_from).inc()
                 if event.usage is not None:
                     self._tokens.labels("prompt").inc(event.usage.prompt_tokens)
                     self._tokens.labels("completion").inc(event.usage.completion_tokens)
