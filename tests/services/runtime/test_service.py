@@ -89,7 +89,7 @@ def test_several_calls_of_one_reply_run_at_the_same_time() -> None:
     [
         (("gaze", "{}"), "there is no tool 'gaze'. Tools: look."),
         (("look", "not json"), "the arguments are no JSON object."),
-        (("look", '{"at": 5}'), "at: 5 is not of type 'string'."),
+        (("look", '{"at": [5]}'), "at: [5] is not of type 'string'."),
     ],
 )
 def test_a_call_that_makes_no_sense_goes_back_to_the_model_and_never_to_a_tool(

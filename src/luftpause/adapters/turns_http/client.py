@@ -166,6 +166,9 @@ class HttpTurns:
                     patience.reschedule(loop.time() + self._patience.turn_timeout_s)
                     for data in reader.feed(piece):
                         assembler.take(data)
+                    if assembler.is_full:
+                        logger.warning("turn_without_end", extra={"run": course.run})
+                        break
                 return assembler.finished()
             finally:
                 exchange.close()

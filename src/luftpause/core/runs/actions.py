@@ -53,6 +53,7 @@ class CheckCall:
     call: ToolCallId
     tool: str
     arguments: str
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

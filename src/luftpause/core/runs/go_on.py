@@ -163,7 +163,8 @@ def _call_step(state: State, run: Run, call: Call) -> tuple[Action, ...]:
     name, asked = run.spawn.run, call.asked
     match call:
         case ProposedCall():
-            return (CheckCall(run=name, call=asked.call, tool=asked.tool, arguments=asked.arguments),)
+            check = CheckCall(run=name, call=asked.call, tool=asked.tool, arguments=asked.arguments, cut=asked.cut)
+            return (check,)
         case PendingCall():
             granted = is_granted(state, run, call.tool)
             return (Record(event=released(name, call, GRANTED)),) if granted else ()

@@ -46,7 +46,8 @@ from luftpause.ports.tools import ToolOutcome, Tools
 from luftpause.ports.turns import TurnFailedError, TurnRequest, Turns
 from luftpause.services.runtime.answer_check import Misfit, verdict_on
 from luftpause.services.runtime.ledger import Ledger
-from luftpause.services.runtime.tool_check import UnsoundCall, parse_arguments, verdict
+from luftpause.services.runtime.reply_check import checked
+from luftpause.services.runtime.tool_check import UnsoundCall, arguments_for, verdict
 
 SHUTTING_DOWN: Final = "the runtime is shutting down"
 logger = logging.getLogger("luftpause.runtime")
@@ -246,7 +247,7 @@ class RunActor:
             traceparent=action.traceparent,
         )
         try:
-            reply = await self._around.turns.take(request)
+            reply = checked(await self._around.turns.take(request), request)
         except TurnFailedError as error:
             self.put(TurnFailed(run=action.run, error=str(error)))
             return
@@ -275,7 +276,7 @@ class RunActor:
     async def _call_tool(self, action: CallTool) -> None:
         started = asyncio.get_running_loop().time()
         tool = find(self._standing.spawn.tools, action.tool)
-        arguments = parse_arguments(action.arguments)
+        arguments = None if tool is None else arguments_for(tool, action.arguments)
         # Only sound calls are recorded as intended; a later version may see soundness otherwise.
         outcome = ToolOutcome(text="Error: this call cannot be made any more", failed=True)
         if tool is not None and arguments is not None:

@@ -41,6 +41,12 @@ class RuntimeMetrics:
         self._exceeded = Counter(
             "luftpause_runtime_budget_cancelled_runs", "Runs that a budget ended", ["limit"], registry=self._registry
         )
+        self._recovered = Counter(
+            "luftpause_runtime_recovered_tool_calls",
+            "Tool calls that a model wrote as text, by the way in which it wrote them",
+            ["form"],
+            registry=self._registry,
+        )
         self._calls = Counter("luftpause_runtime_tool_calls", "Tool calls settled", ["how"], registry=self._registry)
 
     def count(self, event: Event) -> None:
@@ -70,6 +76,9 @@ class RuntimeMetrics:
             self._failed_turns.inc()
             return
         self._turns.inc()
+        for call in event.message.tool_calls:
+            if call.recovered_from:
+                self._recovered.labels(call.recovered_from).inc()
         if event.usage is not None:
             self._tokens.labels("prompt").inc(event.usage.prompt_tokens)
             self._tokens.labels("completion").inc(event.usage.completion_tokens)
