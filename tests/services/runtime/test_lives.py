@@ -288,6 +288,29 @@ def test_a_conversation_that_cannot_be_read_back_refuses_the_message_and_breaks_
     in_time(live())
 
 
+class SlowJournal(MemoryJournal):
+    async def history(self, run: RunId) -> History:
+        self.read_back.append(run)
+        self.knocked.set()
+        await asyncio.Event().wait()
+        raise JournalFailedError("never")
+
+
+def test_a_runtime_that_closes_leaves_nobody_waiting_for_a_message() -> None:
+    async def live() -> None:
+        async with runtime(echo, journal=SlowJournal()) as world:
+            run = await world.service.spawn(order("one"))
+            await ended(world, run)
+            world.journal.knocked.clear()
+            sending = asyncio.ensure_future(world.service.send(ME, run, "two"))
+            await world.journal.knocked.wait()
+            await world.service.close()
+            with pytest.raises(NotKeptError, match="shutting down"):
+                await sending
+
+    in_time(live())
+
+
 # Runs after others, shapes, models
 
 

@@ -7,7 +7,7 @@ cancels actor and tasks without a word in the journal: the run is unfinished the
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -41,7 +41,7 @@ from luftpause.core.runs.events import (
 )
 from luftpause.core.runs.state import Finished, Run
 from luftpause.core.runs.tools import find
-from luftpause.ports.journal import JournalFailedError
+from luftpause.ports.journal import JournalFailedError, StaleAppendError
 from luftpause.ports.tools import ToolOutcome, Tools
 from luftpause.ports.turns import TurnFailedError, TurnRequest, Turns
 from luftpause.services.runtime.answer_check import Misfit, verdict_on
@@ -60,7 +60,7 @@ class Surroundings:
     Attributes:
         deliver: hands an event to the actor of whichever run it is about.
         report_end: lets the scheduler know, in the background.
-        began: told when a run began or went on, for the limits of its tree.
+        began: told of a tree in which a run began or went on, for its limits.
         left: told by an actor that takes no more events.
     """
 
@@ -142,23 +142,13 @@ class RunActor:
 
     def dismiss(self, error: Exception) -> None:
         """Tell everybody who still waits for an answer why there is none."""
-        while self._inbox:
-            self._inbox.popleft().fail(error)
+        self._fail(self._inbox, error)
+        self._inbox.clear()
 
     def _is_over(self) -> bool:
         """Whether it is over, or was so long ago that nobody knows it any more."""
         known = self._around.ledger.state.runs.get(self.run)
         return self._begun if known is None else known.is_over
-
-    async def _recall(self, letters: list[_Letter]) -> bool:
-        """Bring back what was said in a run that is over; whoever wrote to it hears if that cannot be had."""
-        try:
-            await self._around.ledger.recall(self.run)
-        except JournalFailedError as error:
-            for letter in letters:
-                letter.fail(error)
-            return False
-        return True
 
     def _open_mail(self) -> list[_Letter]:
         """Take what is there, up to a message, for what comes behind one may be outdated by it."""
@@ -178,24 +168,39 @@ class RunActor:
         return letters
 
     async def _take_in(self, letters: list[_Letter]) -> None:
-        run = self._around.ledger.state.runs.get(self.run)
-        if run is not None and run.is_over and not await self._recall(letters):
-            return
         try:
+            unreadable = await self._recall()
+            if unreadable is not None:
+                self._fail(letters, unreadable)
+                return
             events = [letter.event for letter in letters]
             kept = await self._around.ledger.keep(self._tree, self.run, events)
         except BaseException as error:
-            shown = error if isinstance(error, Exception) else JournalFailedError(SHUTTING_DOWN)
-            for letter in letters:
-                letter.fail(shown)
+            self._fail(letters, error if isinstance(error, Exception) else JournalFailedError(SHUTTING_DOWN))
             raise
         self._begun = True
         for letter, effective in zip(letters, kept.effective, strict=True):
             letter.settle(effective=effective)
             if effective and isinstance(letter.event, RunSpawned | MessageSent):
-                self._around.began(self.run)
+                self._around.began(self._tree)
         for action in kept.actions:
             self._perform(action)
+
+    async def _recall(self) -> Exception | None:
+        """Bring back what was said in a run that is over and is to go on; return why that cannot be had."""
+        run = self._around.ledger.state.runs.get(self.run)
+        if run is None or not run.is_over:
+            return None
+        try:
+            await self._around.ledger.recall(self.run)
+        except (JournalFailedError, StaleAppendError) as error:
+            return error
+        return None
+
+    @staticmethod
+    def _fail(letters: Iterable[_Letter], error: Exception) -> None:
+        for letter in letters:
+            letter.fail(error)
 
     def _perform(self, action: Action) -> None:
         match action:

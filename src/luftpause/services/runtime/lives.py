@@ -38,7 +38,7 @@ class Lives:
             tools=tools,
             deliver=self.deliver,
             report_end=self._report_end,
-            began=self._began,
+            began=self._watch_time,
             left=self._left,
         )
         self._actors: dict[RunId, RunActor] = {}
@@ -144,9 +144,6 @@ class Lives:
         report = asyncio.create_task(self._turns.end_run(ended.principal, ended.run), name=f"end of {ended.run}")
         self._reports.add(report)
         report.add_done_callback(self._reports.discard)
-
-    def _began(self, run: RunId) -> None:
-        self._watch_time(self._ledger.state.runs[run].tree)
 
     def _watch_time(self, tree: RunId) -> None:
         """Look again when the tree's next limit of seconds is passed: an idle subtree does nothing by itself."""
