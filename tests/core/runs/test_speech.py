@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from core.runs.run_builders import NOW, after, history, intended, recorded, returned, said, sent, spawned, the_turn
-from luftpause.core.model.ids import RunId
+from luftpause.core.model.ids import ModelName, RunId
 from luftpause.core.runs.actions import CheckAnswer, TakeTurn
 from luftpause.core.runs.advance import is_stale, without_conversation
 from luftpause.core.runs.events import (
@@ -96,7 +96,7 @@ def test_what_is_about_to_fail_hears_nothing_more() -> None:
 
 
 def test_a_turn_that_cannot_be_had_goes_to_the_next_model_for_good() -> None:
-    spawn = replace(spawned(), fallback_models=("n", "o"))  # type: ignore[arg-type]
+    spawn = replace(spawned(), fallback_models=(ModelName("n"), ModelName("o")))
     assert the_turn(spawn, TurnFailed(run=R, error="gone")).model == "n"
     later = (TurnFailed(run=R, error="gone"), said("", "c1"), intended("c1"), returned("c1"))
     assert the_turn(spawn, *later).model == "n"
