@@ -156,6 +156,8 @@ def runtime_settings(config: Config) -> RuntimeSettings:
     return RuntimeSettings(
         default_model=ModelName(section.default_model) if section.default_model else None,
         max_running=section.max_running,
+        max_depth=section.max_depth,
+        max_children=section.max_children,
         max_tool_calls=section.max_tool_calls,
         max_tokens=section.max_tokens,
         await_default_s=seconds(section.await_default),

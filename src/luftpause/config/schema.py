@@ -269,6 +269,8 @@ class Runtime(Section, frozen=True):
         dataplane_url: base URL of the dataplane that sub-agents use; empty means this process's own.
         default_model: model of a sub-agent that names none; empty means that it must name one.
         max_running: how many sub-agents may run at once.
+        max_depth: how many sub-agents may stand below each other, counted from the first.
+        max_children: how many sub-agents may run at once below one.
         max_tool_calls: tool calls of a sub-agent whose spawn names no number; it bounds its turns at one more.
         max_tokens: longest reply per turn where spawn names none, 0 for no limit; engines reserve memory for it.
         await_default: `await` without a timeout waits this long; many MCP clients give up after a minute.
@@ -289,6 +291,8 @@ class Runtime(Section, frozen=True):
     dataplane_url: str = ""
     default_model: str = ""
     max_running: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    max_depth: Annotated[int, Meta(ge=1, le=100)] = 8
+    max_children: Annotated[int, Meta(ge=1, le=100_000)] = 100
     max_tool_calls: Annotated[int, Meta(ge=0, le=1000)] = 8
     max_tokens: Annotated[int, Meta(ge=0, le=10_000_000)] = 256
     await_default: Duration = "1m"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from luftpause.adapters.journal_file.journal import FileJournal
 from luftpause.core.model.ids import ANONYMOUS_CALLER, ANONYMOUS_PRINCIPAL, ModelName, PrincipalId, RunId, ToolCallId
-from luftpause.core.runs.events import Event
 from luftpause.core.runs.messages import AssistantMessage, ToolCall, ToolMessage
+from luftpause.core.runs.replay import Entry, History
 from luftpause.core.runs.tools import ToolHints, ToolSpec
 from luftpause.ports.journal import Loaded
 from luftpause.ports.tools import ToolOutcome
@@ -51,11 +51,14 @@ class CrashingJournal:
     async def load(self) -> Loaded:
         return await self._journal.load()
 
-    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, records: Sequence[Event]) -> int:
+    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, entries: Sequence[Entry]) -> int:
         self._crash.pass_by("before")
-        seq = await self._journal.append(tree, run, expected_seq, epoch, records)
+        seq = await self._journal.append(tree, run, expected_seq, epoch, entries)
         self._crash.pass_by("after")
         return seq
+
+    async def history(self, run: RunId) -> History:
+        return await self._journal.history(run)
 
     async def close(self) -> None:
         await self._journal.close()
@@ -116,7 +119,7 @@ async def main(folder: Path, where: str) -> None:
     journal = CrashingJournal(FileJournal(folder, StoppedClock()), crash)
     service = RuntimeService(journal, ScriptedTurns(), LoggedTools(folder / "log", crash))
     await service.start()
-    known = service.look_at_all()
+    known = service.look_at_all().runs
     if known:
         run = known[0].spawn.run
     else:
@@ -128,7 +131,7 @@ async def main(folder: Path, where: str) -> None:
     await service.wait(ANONYMOUS_PRINCIPAL, [run], "all", 20)
     (seen,) = service.look(ANONYMOUS_PRINCIPAL, [run])
     sys.stdout.write(
-        json.dumps({"runs": len(service.look_at_all()), "status": seen.status.value, "result": seen.result})
+        json.dumps({"runs": len(service.look_at_all().runs), "status": seen.status.value, "result": seen.result})
     )
     await service.close()
 

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from luftpause.core.model.ids import CallerId, ModelName, RunId, ToolCallId
+from luftpause.core.model.ids import CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import ServiceClass
-from luftpause.core.runs.events import Event, Origin
+from luftpause.core.runs.events import Event
 from luftpause.core.runs.messages import Message
 from luftpause.core.runs.tools import ToolSpec
 
@@ -42,7 +42,6 @@ class TakeTurn:
     max_tokens: int
     parallel_tool_calls: bool
     answer_schema: Mapping[str, object] | None = None
-    origin: Origin | None = None
     traceparent: str = ""
 
 
@@ -93,9 +92,10 @@ class CancelWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportEnd:
-    """Tell the scheduler that no further turn of this run will come for now."""
+    """Tell the scheduler that no further turn of this principal's run will come for now."""
 
     run: RunId
+    principal: PrincipalId
 
 
 Action: TypeAlias = TakeTurn | CheckCall | CallTool | CheckAnswer | Record | CancelWork | ReportEnd

@@ -223,7 +223,7 @@ def _ended(state: State, run: Run, event: Ending, now: ActiveMs) -> Decision:
     if isinstance(run.phase, WaitingForRuns):
         state = no_longer_waiting(state, run)
     state = closed(with_run(state, replace(run, phase=_last_phase(event))), event.run, now)
-    actions: list[Action] = [CancelWork(run=event.run), ReportEnd(run=event.run)]
+    actions: list[Action] = [CancelWork(run=event.run), ReportEnd(run=event.run, principal=run.spawn.principal)]
     if isinstance(event, RunCancelled):
         below = cancellations(state, event.run, event.why, event.exceeded)
         actions.extend(Record(event=ending) for ending in below)

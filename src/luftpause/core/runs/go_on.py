@@ -155,7 +155,6 @@ def _next_turn(state: State, run: Run) -> TakeTurn:
         max_tokens=wanted if left is None else min(wanted, left),
         parallel_tool_calls=spawn.parallel_tool_calls,
         answer_schema=None if tools else spawn.output_schema,
-        origin=spawn.origin,
         traceparent=spawn.traceparent,
     )
 

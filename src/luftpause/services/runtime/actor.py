@@ -9,7 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from luftpause.core.model.ids import RunId
 from luftpause.core.runs.actions import (
@@ -49,6 +49,7 @@ from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.reply_check import checked
 from luftpause.services.runtime.tool_check import UnsoundCall, arguments_for, verdict
 
+SHUTTING_DOWN: Final = "the runtime is shutting down"
 logger = logging.getLogger("luftpause.runtime")
 
 
@@ -67,7 +68,7 @@ class Surroundings:
     turns: Turns
     tools: Tools
     deliver: Callable[[Event], None]
-    report_end: Callable[[RunId], None]
+    report_end: Callable[[ReportEnd], None]
     began: Callable[[RunId], None]
     left: Callable[["RunActor"], None]
 
@@ -99,6 +100,7 @@ class RunActor:
         self._inbox: deque[_Letter] = deque()
         self._mail = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._begun = False
 
     def put(self, event: Event) -> None:
         """Hand in an event of this run."""
@@ -126,7 +128,7 @@ class RunActor:
                 letters = self._open_mail()
                 if letters:
                     await self._take_in(letters)
-                elif self._around.ledger.is_over(self.run):
+                elif self._is_over():
                     return
                 else:
                     self._mail.clear()
@@ -142,6 +144,21 @@ class RunActor:
         """Tell everybody who still waits for an answer why there is none."""
         while self._inbox:
             self._inbox.popleft().fail(error)
+
+    def _is_over(self) -> bool:
+        """Whether it is over, or was so long ago that nobody knows it any more."""
+        known = self._around.ledger.state.runs.get(self.run)
+        return self._begun if known is None else known.is_over
+
+    async def _recall(self, letters: list[_Letter]) -> bool:
+        """Bring back what was said in a run that is over; whoever wrote to it hears if that cannot be had."""
+        try:
+            await self._around.ledger.recall(self.run)
+        except JournalFailedError as error:
+            for letter in letters:
+                letter.fail(error)
+            return False
+        return True
 
     def _open_mail(self) -> list[_Letter]:
         """Take what is there, up to a message, for what comes behind one may be outdated by it."""
@@ -161,19 +178,18 @@ class RunActor:
         return letters
 
     async def _take_in(self, letters: list[_Letter]) -> None:
-        ledger = self._around.ledger
+        run = self._around.ledger.state.runs.get(self.run)
+        if run is not None and run.is_over and not await self._recall(letters):
+            return
         try:
-            if ledger.is_over(self.run):
-                await ledger.recall(self.run)
-            kept = await ledger.keep(self._tree, self.run, [letter.event for letter in letters])
-        except Exception as error:
+            events = [letter.event for letter in letters]
+            kept = await self._around.ledger.keep(self._tree, self.run, events)
+        except BaseException as error:
+            shown = error if isinstance(error, Exception) else JournalFailedError(SHUTTING_DOWN)
             for letter in letters:
-                letter.fail(error)
+                letter.fail(shown)
             raise
-        except asyncio.CancelledError:
-            for letter in letters:
-                letter.fail(JournalFailedError("the runtime is shutting down"))
-            raise
+        self._begun = True
         for letter, effective in zip(letters, kept.effective, strict=True):
             letter.settle(effective=effective)
             if effective and isinstance(letter.event, RunSpawned | MessageSent):
@@ -197,7 +213,7 @@ class RunActor:
                 for task in self._tasks:
                     task.cancel()
             case ReportEnd():
-                self._around.report_end(action.run)
+                self._around.report_end(action)
             case _:
                 assert_never(action)
 

@@ -73,6 +73,7 @@ class Approvals:
         self._waits.ring(run)
 
     def unclaimed(self, run: RunId) -> tuple[ToolCallId, ...]:
-        """Return the waiting calls of a known run that nobody asks about yet."""
-        pending = pending_calls(self._ledger.state, self._ledger.state.runs[run])
+        """Return the waiting calls of a run that nobody asks about yet."""
+        known = self._ledger.state.runs.get(run)
+        pending = () if known is None else pending_calls(self._ledger.state, known)
         return tuple(each.asked.call for each in pending if (run, each.asked.call) not in self._claims)

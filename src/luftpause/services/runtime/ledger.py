@@ -124,9 +124,9 @@ class Ledger:
         return tuple(chosen), len(mine) - len(chosen)
 
     def is_over(self, run: RunId) -> bool:
-        """Whether the run is known and over."""
+        """Whether a run that was known is over, perhaps so long that it is not known any more."""
         known = self.state.runs.get(run)
-        return known is not None and known.is_over
+        return known is None or known.is_over
 
     def now(self, tree: RunId) -> ActiveMs:
         """Return what a tree's clock shows; a tree that was never asked about begins at 0."""

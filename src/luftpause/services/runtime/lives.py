@@ -9,18 +9,18 @@ from collections.abc import Iterable
 from typing import Final
 
 from luftpause.core.model.ids import RunId
+from luftpause.core.runs.actions import ReportEnd
 from luftpause.core.runs.budgets import next_deadline
 from luftpause.core.runs.events import Event, RunFailed, RunRecovered
 from luftpause.core.runs.go_on import overdue_endings
 from luftpause.ports.journal import JournalFailedError, StaleAppendError
 from luftpause.ports.tools import Tools
 from luftpause.ports.turns import Turns
-from luftpause.services.runtime.actor import RunActor, Surroundings
+from luftpause.services.runtime.actor import SHUTTING_DOWN, RunActor, Surroundings
 from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.orders import NotKeptError
 from luftpause.services.runtime.waits import Waits
 
-SHUTTING_DOWN: Final = "the runtime is shutting down"
 _REPORTS_GRACE_S: Final = 2.0
 logger = logging.getLogger("luftpause.runtime")
 
@@ -140,9 +140,8 @@ class Lives:
         except (JournalFailedError, StaleAppendError) as failure:
             logger.error("run_stopped", extra={"run": run, "error": str(failure)})
 
-    def _report_end(self, run: RunId) -> None:
-        principal = self._ledger.state.runs[run].spawn.principal
-        report = asyncio.create_task(self._turns.end_run(principal, run), name=f"end of {run}")
+    def _report_end(self, ended: ReportEnd) -> None:
+        report = asyncio.create_task(self._turns.end_run(ended.principal, ended.run), name=f"end of {ended.run}")
         self._reports.add(report)
         report.add_done_callback(self._reports.discard)
 

@@ -1,7 +1,7 @@
 """The runtime: spawns runs, lets them live, answers how they stand, and takes them up again after a restart."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Final, Literal
 
 from luftpause.core.model.ids import PrincipalId, RunId
@@ -14,9 +14,10 @@ from luftpause.core.runs.view import RunView, view
 from luftpause.ports.journal import Journal, JournalFailedError
 from luftpause.ports.tools import Tools
 from luftpause.ports.turns import Turns
+from luftpause.services.runtime.actor import SHUTTING_DOWN
 from luftpause.services.runtime.approvals import Approvals
 from luftpause.services.runtime.ledger import Ledger
-from luftpause.services.runtime.lives import SHUTTING_DOWN, Lives
+from luftpause.services.runtime.lives import Lives
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import (
     NotKeptError,
@@ -42,6 +43,7 @@ class RuntimeService:
 
     Attributes:
         approvals: decisions on tool calls that wait for a person.
+        catalogue: returns the tools that runs can be given, by name.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class RuntimeService:
     ) -> None:
         self.settings = settings or RuntimeSettings()
         self._journal = journal
-        self._tools = tools
+        self.catalogue: Callable[[], Awaitable[Sequence[ToolSpec]]] = tools.catalogue
         self._metrics = RuntimeMetrics()
         self._waits = Waits()
         self._ledger = Ledger(journal, self._metrics, self._waits.ring)
@@ -156,7 +158,7 @@ class RuntimeService:
         ended = [ending.run for ending in endings]
         if not await self._until(ended, lambda: all(map(self._ledger.is_over, ended)), _CANCEL_WAIT_S):
             raise NotKeptError(f"the end of {run} was not recorded within {_CANCEL_WAIT_S:g} s")
-        return self._view(run)
+        return self.look(principal, [handle])[0]
 
     async def send(self, principal: PrincipalId, handle: str, text: str) -> RunView:
         """Tell a run more and return how it stands once that is durable: a finished one goes on.
@@ -172,7 +174,7 @@ class RuntimeService:
             raise SendRefusedError(refusal)
         if not await self._lives.tell(run.tree, MessageSent(run=run.spawn.run, text=text)):
             raise SendRefusedError(f"{run.spawn.run} ended before it could hear the message")
-        return self._view(run.spawn.run)
+        return self.look(principal, [handle])[0]
 
     async def transcript(self, principal: PrincipalId, handle: str, first: int, limit: int) -> Transcript:
         """Return a part of a run's conversation so far: from the message at place `first` on, at most `limit`.
@@ -191,18 +193,15 @@ class RuntimeService:
         return Transcript(first=first, total=len(said), messages=said[first : first + limit])
 
     def changes(self, principal: PrincipalId, handles: Sequence[str]) -> AsyncGenerator[RunView, None]:
-        """Yield how each of these runs stands, and again whenever that changed, without end; close it to stop.
+        """Yield how each of these runs stands, and again whenever that changed; close it to stop.
 
-        Whoever is slow misses what was in between, never the last.
+        It goes on after the runs' ends, for a message makes a run go on, until none of them is known any more. Whoever
+        is slow misses what was in between, never the last.
 
         Raises:
             UnknownHandleError: names the first one that the principal does not have.
         """
         return self._changes([self._ledger.find(principal, handle).spawn.run for handle in handles])
-
-    async def catalogue(self) -> Sequence[ToolSpec]:
-        """Return the tools that runs can be given, by name."""
-        return await self._tools.catalogue()
 
     def metrics_page(self) -> bytes:
         """Return the metrics in the Prometheus text format."""
@@ -213,12 +212,15 @@ class RuntimeService:
         with self._waits.listening(runs) as bell:
             while True:
                 bell.clear()
-                for run in runs:
+                known = [run for run in runs if run in self._ledger.state.runs]
+                for run in known:
                     seen = self._view(run)
                     standing = (seen.status, seen.phase, seen.pending_approvals, seen.own.turns, seen.own.tool_calls)
                     if shown.get(run) != standing:
                         shown[run] = standing
                         yield seen
+                if not known:
+                    return
                 await bell.wait()
 
     async def _until(self, runs: Sequence[RunId], satisfied: Callable[[], bool], timeout_s: float) -> bool:

@@ -3,9 +3,11 @@
 import asyncio
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 import msgspec
 
@@ -16,13 +18,15 @@ from luftpause.core.runs.state import Run
 from luftpause.core.runs.tools import ToolSpec, find
 from luftpause.core.runs.tree import depth_of, tree_of
 from luftpause.ports.tools import Tools
+from luftpause.services.runtime.actor import SHUTTING_DOWN
 from luftpause.services.runtime.answer_check import with_shape
 from luftpause.services.runtime.ledger import Ledger
-from luftpause.services.runtime.lives import SHUTTING_DOWN, Lives
+from luftpause.services.runtime.lives import Lives
 from luftpause.services.runtime.orders import NotKeptError, RuntimeSettings, SpawnOrder, SpawnRefusedError
 from luftpause.services.runtime.schema_fit import shown
 from luftpause.services.runtime.tool_check import names_of
 
+_TRACE: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 Models = Callable[[], Awaitable[Sequence[ModelName]]]
 
 
@@ -98,9 +102,7 @@ class Spawner:
         model = await self._choose_model(order.model)
         guarded = [name for name in order.approve_tools if find(tools, name) is None]
         if guarded:
-            raise SpawnRefusedError(
-                f"{shown(guarded[0])} is to be approved, but it has no such tool: {names_of(tools)}"
-            )
+            raise SpawnRefusedError(f"there is no tool {shown(guarded[0])} to approve; tools: {names_of(tools)}")
         self.refuse_if_closed()
         self._refuse_family(order)
         full = self.full()
@@ -120,7 +122,7 @@ class Spawner:
         """Look whether the run may stand where it is to stand, and whether all it comes after is there.
 
         Raises:
-            SpawnRefusedError: the parent or one above was cancelled or has no budget left, or the family is too deep or too large.
+            SpawnRefusedError: the parent or one above was cancelled or has no budget left, or the family is too large.
             UnknownHandleError: the principal has no such parent, or no such run to come after.
         """
         for handle in order.after:
@@ -196,7 +198,8 @@ def _spawned(order: SpawnOrder, tools: tuple[ToolSpec, ...], model: ModelName, d
         idempotency_key=order.idempotency_key,
         arguments_digest=digest,
         origin=order.origin,
-        traceparent=order.traceparent,
+        # It becomes a header, and clients can write into it what they like.
+        traceparent=order.traceparent if _TRACE.fullmatch(order.traceparent) else "",
     )
 
 
