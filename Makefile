@@ -20,6 +20,7 @@ clients:
 bench: venv
 	@.venv/bin/python benchmarks/decide.py
 	@.venv/bin/python benchmarks/link.py
+	@.venv/bin/python benchmarks/text_calls.py
 	@.venv/bin/python benchmarks/sim.py
 	@sh scripts/bench
 

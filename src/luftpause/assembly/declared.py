@@ -99,6 +99,8 @@ def tool_server_specs(config: Config, env: Mapping[str, str]) -> tuple[ToolServe
             env=server.env,
             token=env.get(server.token_env, "") if server.token_env else "",
             timeout_s=seconds(server.timeout),
+            timeout_max_s=seconds(server.timeout_max),
+            concurrency=server.concurrency,
         )
         for server in config.tools
     )

@@ -215,6 +215,7 @@ def _quantities(config: Config) -> Iterator[Finding]:
         durations.append((("launcher", "models", at, "readiness_timeout"), model.readiness_timeout, False))
     for at, tool in enumerate(config.tools):
         durations.append((("tools", at, "timeout"), tool.timeout, False))
+        durations.append((("tools", at, "timeout_max"), tool.timeout_max, False))
     for path, text, may_be_zero in durations:
         try:
             if seconds(text) == 0 and not may_be_zero:

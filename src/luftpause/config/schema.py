@@ -148,7 +148,9 @@ class ToolServer(Section, frozen=True):
         url: address of a server over streamable HTTP.
         env: variables added to the environment of `command`.
         token_env: environment variable with a bearer token for `url`; empty means none is sent.
-        timeout: a tool call that takes longer has failed.
+        timeout: a tool call that takes longer has failed, counted from when the server gets it.
+        timeout_max: each sign of progress gives a call another `timeout`, up to this in all.
+        concurrency: calls that the server gets at once, the others wait; 0 for as many as come.
     """
 
     name: ToolServerName
@@ -157,6 +159,8 @@ class ToolServer(Section, frozen=True):
     env: dict[str, str] = {}
     token_env: str = ""
     timeout: Duration = "2m"
+    timeout_max: Duration = "10m"
+    concurrency: Annotated[int, Meta(ge=0)] = 0
 
 
 class Principal(Section, frozen=True):

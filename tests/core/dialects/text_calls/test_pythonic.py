@@ -28,7 +28,8 @@ def test_several_calls_follow_each_other(text: str) -> None:
     "text",
     [
         "", "f", "f(", "f(1)", "f(a)", "f(a=1", "f(a=b)", "f(a=1 b=2)", "f(a=1, a=2)", "[f(a=1)", "[f(a=1) x]",
-        "f(a=1x)", "f(a='x)", "f(a={1: 2})", "f(a={'x' 1})", "f(a=" + "[" * 60 + "]" * 60 + ")", "f(a='" + r"\Uffffffff" + "')",
+        "f(a=1x)", "f(a='x)", "f(a={1: 2})", "f(a={'x' 1})", "f(a=" + "[" * 60 + "]" * 60 + ")",
+        "f(a='" + r"\Uffffffff" + "')",
     ],
 )  # fmt: skip
 def test_what_is_no_call_is_none(text: str) -> None:

@@ -15,7 +15,7 @@ Work is bounded: a text is gone through once, few calls are read, and each in ti
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -50,19 +50,28 @@ _THOUGHTS: Final = {
     "◁think▷": "◁/think▷",
     "<|channel|>analysis": "<|end|>",
 }
-_ANY_THOUGHT: Final = "|".join(f"(?<={re.escape(each[0])}){re.escape(each[1:])}" for each in _THOUGHTS)
-_ANY_MARKER: Final = "|".join(
-    f"(?P<{name}>(?<={marker[: -len(rest)]}){rest})"
-    for name, marker in MARKERS.items()
-    for rest in [marker.removeprefix("<").removeprefix(r"\[")]
-)
 _THOUGHT: Final = re.compile("|".join(map(re.escape, _THOUGHTS)))
 _THOUGHT_ENDS: Final = re.compile("|".join(re.escape(end) for end in _THOUGHTS.values() if "/" in end))
-_TOKEN: Final = re.compile(
-    # The first character stands alone in front, for then it is searched for fast.
-    r"[<\[`~>◁](?:"
-    rf"(?P<think>{_ANY_THOUGHT})|(?P<code>(?<=`)`{{0,31}}|(?<=~)~{{2,31}})|(?P<quote>(?<=>)(?<![^\n]>))|{_ANY_MARKER})"
-)
+_KINDS: Final = {
+    **{f"think{place}": re.escape(opening) for place, opening in enumerate(_THOUGHTS)},
+    "code0": r"``{0,31}",
+    "code1": r"~~{2,31}",
+    "quote": r">(?<![^\n]>)",
+    **MARKERS,
+}
+
+
+def _by_first(kinds: Mapping[str, str]) -> str:
+    """Return one pattern of these that begins with each first character once: then it is searched for fast."""
+    rests: dict[str, list[str]] = {}
+    for name, pattern in kinds.items():
+        first = pattern[: 2 if pattern.startswith("\\") else 1]
+        rest = pattern[len(first) :]
+        rests.setdefault(first, []).append(f"(?P<{name}>{rest})")
+    return "|".join(f"{first}(?:{'|'.join(each)})" for first, each in rests.items())
+
+
+_TOKEN: Final = re.compile(_by_first(_KINDS))
 _WRAPPER: Final = re.compile(
     r"(?:<[|｜]tool[_▁]calls[_▁]begin[|｜]>|<\|tool_calls_section_begin\|>|<\|start\|>assistant"
     r"|<(?:minimax:tool_call|function_calls|[|｜]DSML[|｜]function_calls)>)\s*\Z"
@@ -155,7 +164,7 @@ class _Scan:
 
     def _past(self, token: "re.Match[str]") -> int:
         """Return where to go on behind a token."""
-        text, start, kind = self._text, token.start(), token.lastgroup or ""
+        text, start, kind = self._text, token.start(), (token.lastgroup or "").rstrip("0123456789")
         match kind:
             case "think":
                 return self._past_thought(token)
