@@ -21,7 +21,7 @@ SLOW = (
     "core/dialects/anthropic_messages/test_official_client.py",
     "services/dataplane/test_turn_course_streaming.py",
     "services/launcher/test_launcher_service.py",
-    "services/runtime/test_crash.py",
+    "crash/",
     "services/runtime/test_server.py",
     "sim/",
     "stories/",

@@ -29,8 +29,6 @@ EXEMPT: frozenset[str] = frozenset(
         "src/luftpause/core/scheduling/turns.py",
         "src/luftpause/services/launcher/readiness.py",
         "src/luftpause/services/runtime/actor.py",
-        "src/luftpause/services/runtime/ledger.py",
-        "src/luftpause/services/runtime/metrics.py",
         "src/luftpause/services/runtime/tool_list.py",
         "src/luftpause/services/runtime/waits.py",
         "src/luftpause/services/scheduler/tickets.py",

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from luftpause.adapters.journal_file.book import Retention
+from luftpause.adapters.journal_file.journal import Upkeep
 from luftpause.adapters.keyring import Key
 from luftpause.adapters.link.server import Graces
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
@@ -182,6 +184,13 @@ def patience(config: Config) -> Patience:
 def state_folder(config: Config) -> Path:
     """Return where the runtime keeps its journal."""
     return Path(config.runtime.state_dir).expanduser()
+
+
+def upkeep(config: Config) -> Upkeep:
+    """Return how long the journal keeps runs that are over."""
+    section = config.runtime
+    keep_for_s = seconds(section.keep_for) or None
+    return Upkeep(retention=Retention(keep_runs=section.keep_runs, keep_for_s=keep_for_s))
 
 
 def log_folder(config: Config) -> Path | None:

@@ -266,6 +266,8 @@ class Runtime(Section, frozen=True):
         host: address it listens on.
         port: port it listens on; 0 picks a free one and prints it.
         state_dir: folder of `runs.jsonl`, from which runs are resumed after a restart.
+        keep_runs: so many runs that are over are kept for status and transcripts; beyond that the oldest trees go.
+        keep_for: a tree whose last run ended longer ago is forgotten; "0s" keeps all that `keep_runs` leaves.
         dataplane_url: base URL of the dataplane that sub-agents use; empty means this process's own.
         default_model: model of a sub-agent that names none; empty means that it must name one.
         max_running: how many sub-agents may run at once.
@@ -288,6 +290,8 @@ class Runtime(Section, frozen=True):
     host: str = "127.0.0.1"
     port: Port = 7000
     state_dir: str = "state"
+    keep_runs: Annotated[int, Meta(ge=0, le=1_000_000)] = 100_000
+    keep_for: Duration = "30d"
     dataplane_url: str = ""
     default_model: str = ""
     max_running: Annotated[int, Meta(ge=1, le=100_000)] = 1000

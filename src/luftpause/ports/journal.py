@@ -2,6 +2,9 @@
 
 The unit that one runtime owns is the tree; sequence numbers are per run and there is no order across runs. Every event
 is kept with the moment of its tree's clock.
+
+A run that is over is kept at hand in a few words and in full where it is out of the way. What is kept for how long is
+the journal's business: it says which runs are gone, and whoever knew them forgets them too.
 """
 
 from collections.abc import Sequence
@@ -9,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from luftpause.core.model.ids import RunId
+from luftpause.core.runs.condensing import RunCondensed
 from luftpause.core.runs.replay import Entry, History
 
 
@@ -26,7 +30,7 @@ class Loaded:
 
     Attributes:
         epoch: under which this runtime now owns it; every append carries it.
-        histories: one per run, in the order of their first records.
+        histories: one per run, in the order of their first records; a run that is over may be condensed.
         last_seq: of each history, the sequence number of its last record.
     """
 
@@ -57,11 +61,19 @@ class Journal(Protocol):
         """
         ...
 
+    def settle(self, kept: RunCondensed) -> Sequence[RunId]:
+        """Take note that a run is over and of all that has to be at hand of it; records that follow undo that.
+
+        Returns:
+            The runs that are not kept any more, whole trees: from now on nobody knows them.
+        """
+        ...
+
     async def history(self, run: RunId) -> History:
-        """Return all events of one run, from its spawn on, though `load` may give a finished one in short.
+        """Read back everything that is kept of one run, with all that was appended so far.
 
         Raises:
-            JournalFailedError: they cannot be read.
+            JournalFailedError: it cannot be read; a run that nobody knows is no error, but has no entries.
         """
         ...
 

@@ -11,6 +11,7 @@ from luftpause.core.model.turns import Usage
 from luftpause.core.runs.actions import Action, CallTool, CheckAnswer, CheckCall, Record, TakeTurn
 from luftpause.core.runs.advance import decide, is_stale, without_conversation
 from luftpause.core.runs.approvals import pending_calls
+from luftpause.core.runs.condensing import condense
 from luftpause.core.runs.events import (
     AnswerRejected,
     ApprovalAsked,
@@ -73,6 +74,7 @@ class World:
             self.open.append(action)
         check(self.state)
         assert self.replayed() == self.state
+        assert replay(self.remembered()) == self.state
         live = self.state.runs[event.run]
         if not live.is_over:
             assert conversation(self.history(event.run)) == live.messages
@@ -106,9 +108,17 @@ class World:
     def replayed(self) -> State:
         return replay(self.history(run) for run in self.journal)
 
+    def remembered(self) -> list[History]:
+        """What a journal has at hand: runs that are over in short."""
+        found = []
+        for run in self.journal:
+            kept = condense(self.state, run)
+            found.append(self.history(run) if kept is None else History(run=run, condensed=kept))
+        return found
+
     def restart(self) -> None:
         self.open = []
-        histories = [self.history(run) for run in self.journal]
+        histories = self.remembered()
         self.state = replay(histories)
         assert by_name(replay(histories[::-1])) == by_name(self.state), "it hangs on whose history comes first"
         self.now = {tree: int(at) for tree, at in clocks(self.state, histories).items()}

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import Usage
+from luftpause.core.runs.condensing import RunCondensed
 from luftpause.core.runs.messages import AssistantMessage, ToolCall, ToolMessage
 from luftpause.core.runs.replay import Entry, History
 from luftpause.core.runs.tools import ToolHints, ToolSpec
@@ -131,6 +132,8 @@ class MemoryJournal:
     broken: bool = False
     closed: bool = False
     read_back: list[RunId] = field(default_factory=list)
+    settled: dict[RunId, RunCondensed] = field(default_factory=dict)
+    to_forget: tuple[RunId, ...] = ()
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     knocked: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -156,6 +159,11 @@ class MemoryJournal:
             raise StaleAppendError(f"{run}: {expected_seq} is not {len(events)}")
         events.extend(entries)
         return len(events)
+
+    def settle(self, kept: RunCondensed) -> Sequence[RunId]:
+        self.settled[kept.run] = kept
+        gone, self.to_forget = self.to_forget, ()
+        return gone
 
     async def history(self, run: RunId) -> History:
         self.read_back.append(run)

@@ -336,13 +336,14 @@ def test_a_run_keeps_the_tools_of_its_spawn_whatever_is_listed_later() -> None:
         async with runtime(say, journal=journal, tools=tools) as world:
             run = await world.service.spawn(order())
             await world.turns.reached.wait()
+            granted = world.turns.asked[0].tools
         later = FakeTools({"gaze": look, "look": look}, unsafe=frozenset({"look"}))
         answer.set()
         async with runtime(say, journal=journal, tools=later) as world:
             (seen,) = await over(world, run)
             assert seen.result == "I heard: moon is there"
             assert [[tool.name for tool in request.tools] for request in world.turns.asked] == [["look"], ["look"]]
-            assert all(request.tools == seen.spawn.tools for request in world.turns.asked)
+            assert all(request.tools == granted for request in world.turns.asked)
             assert later.asked == [], "a run that has its tools asks no server for them"
 
     in_time(live())

@@ -14,6 +14,7 @@ from typing import TypeAlias, assert_never
 from luftpause.core.model.ids import ActiveMs
 from luftpause.core.runs.actions import Action, CancelWork, Record, ReportEnd
 from luftpause.core.runs.calls import CallEvent, call_moved, calls_lost
+from luftpause.core.runs.condensing import brief
 from luftpause.core.runs.decision import Decision
 from luftpause.core.runs.events import (
     AnswerRejected,
@@ -118,8 +119,10 @@ def is_stale(state: State, event: Event) -> bool:
 
 
 def without_conversation(state: State, run: Run) -> State:
-    """Drop what was said in a run that is over; its journal has it."""
-    return with_run(state, replace(run, messages=(), unheard=())) if run.is_over and run.messages else state
+    """Drop what was said in a run that is over, and what it was given for that; its journal has it."""
+    if not run.is_over or not run.messages:
+        return state
+    return with_run(state, replace(run, spawn=brief(run.spawn), messages=(), unheard=()))
 
 
 def _spawned(state: State, event: RunSpawned, now: ActiveMs) -> Decision:

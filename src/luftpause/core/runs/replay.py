@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from luftpause.core.model.ids import ANONYMOUS_CALLER, ANONYMOUS_PRINCIPAL, ActiveMs, ModelName, RunId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.runs.advance import decide, without_conversation
+from luftpause.core.runs.condensing import RunCondensed, restore
 from luftpause.core.runs.events import Event, RunFailed, RunSpawned
 from luftpause.core.runs.messages import Message
 from luftpause.core.runs.state import Run, State
@@ -30,11 +31,13 @@ class History:
 
     Attributes:
         entries: in order, as far as they are sound, and the run's ending if that is: it holds whatever was lost before.
+        condensed: stands for all entries of a run that is over, when only that is at hand.
         damage: empty, or what is wrong with the rest: a run that had not ended must not go on.
     """
 
     run: RunId
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = ()
+    condensed: RunCondensed | None = None
     damage: str = ""
 
 
@@ -43,6 +46,8 @@ def replay(histories: Iterable[History]) -> State:
     known = {history.run: history for history in histories}
     state = State()
     for history in _parents_first(known):
+        if history.condensed is not None:
+            state = restore(state, history.condensed)
         entries = _with_beginning(history) if history.damage else history.entries
         for entry in entries:
             state = decide(state, entry.event, entry.at).state
@@ -59,7 +64,8 @@ def clocks(state: State, histories: Iterable[History]) -> dict[RunId, ActiveMs]:
     for history in histories:
         run = state.runs.get(history.run)
         if run is not None:
-            trees[run.tree] = max(trees.get(run.tree, ActiveMs(0)), _last(history.entries))
+            last = _last(history.entries) if history.condensed is None else history.condensed.ended
+            trees[run.tree] = max(trees.get(run.tree, ActiveMs(0)), last)
     return trees
 
 
@@ -107,7 +113,7 @@ def _last(entries: Sequence[Entry]) -> ActiveMs:
 def _with_beginning(history: History) -> tuple[Entry, ...]:
     """A run whose spawn was lost is still known by its handle, to whoever needs no name: whose it was is lost too."""
     entries = history.entries
-    if entries and isinstance(entries[0].event, RunSpawned):
+    if history.condensed is not None or (entries and isinstance(entries[0].event, RunSpawned)):
         return entries
     lost = RunSpawned(
         run=history.run,
@@ -133,7 +139,12 @@ def _parents_first(known: Mapping[RunId, History]) -> list[History]:
 
 
 def _parent_history(known: Mapping[RunId, History], history: History) -> History | None:
+    first = _spawn_of(history)
+    return None if first is None or first.parent is None else known.get(first.parent)
+
+
+def _spawn_of(history: History) -> RunSpawned | None:
+    if history.condensed is not None:
+        return history.condensed.spawn
     first = history.entries[0].event if history.entries else None
-    if not isinstance(first, RunSpawned) or first.parent is None:
-        return None
-    return known.get(first.parent)
+    return first if isinstance(first, RunSpawned) else None

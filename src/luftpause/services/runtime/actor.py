@@ -226,6 +226,7 @@ class RunActor:
         task = asyncio.create_task(self._guard(work), name=self.run)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # it may have been cancelled before it began
 
     async def _guard(self, work: Coroutine[object, object, None]) -> None:
         """A fault in one run's work ends that run, visibly, and nothing else."""

@@ -4,19 +4,25 @@ Every tree has a clock that stands still while no runtime is up: it goes on from
 """
 
 import asyncio
+import contextlib
+import gc
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from luftpause.core.model.ids import ActiveMs, PrincipalId, RunId
 from luftpause.core.runs.actions import Action
 from luftpause.core.runs.advance import decide, without_conversation
+from luftpause.core.runs.condensing import condense, forget
 from luftpause.core.runs.events import Event, RunSpawned
 from luftpause.core.runs.replay import Entry, clocks, recalled, replay, unfinished
 from luftpause.core.runs.state import Run, State
-from luftpause.ports.journal import Journal
+from luftpause.ports.journal import Journal, StaleAppendError
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import UnknownHandleError
+
+_MANY: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,10 @@ class Ledger:
         Raises:
             JournalFailedError: it cannot be read.
         """
+        with _many_objects():
+            return await self._open()
+
+    async def _open(self) -> tuple[RunId, ...]:
         loaded = await self._journal.load()
         self._epoch = loaded.epoch
         self._last_seq = dict(loaded.last_seq)
@@ -58,6 +68,9 @@ class Ledger:
             self._enter(history.run)
         now = _loop_ms()
         self._clocks = {tree: now - at for tree, at in clocks(self.state, loaded.histories).items()}
+        for history in loaded.histories:
+            if history.condensed is None:
+                self._settle(history.run)
         return unfinished(self.state)
 
     async def keep(self, tree: RunId, run: RunId, events: Sequence[Event]) -> Kept:
@@ -84,6 +97,7 @@ class Ledger:
             self._enter(run)
         self.state = without_conversation(self.state, self.state.runs[run])
         self._changed(run)
+        self._settle(run)
         return Kept(tuple(actions), tuple(effective))
 
     async def recall(self, run: RunId) -> None:
@@ -91,8 +105,11 @@ class Ledger:
 
         Raises:
             JournalFailedError: it cannot be read.
+            StaleAppendError: the run was forgotten meanwhile.
         """
         history = await self._journal.history(run)
+        if run not in self.state.runs:
+            raise StaleAppendError(f"{run} is not kept any more")
         if not self.state.runs[run].messages:
             self.state = recalled(self.state, history)
 
@@ -138,6 +155,31 @@ class Ledger:
         if known is not None:
             self._order[None][run] = None
             self._order.setdefault(known.spawn.principal, {})[run] = None
+
+    def _settle(self, run: RunId) -> None:
+        """Let the journal put away a run that is over, and forget what it does not keep any more."""
+        kept = condense(self.state, run)
+        gone = () if kept is None else self._journal.settle(kept)
+        for each in gone:
+            self._last_seq.pop(each, None)
+            self._clocks.pop(each, None)
+            known = self.state.runs.get(each)
+            if known is not None:
+                self._order[None].pop(each, None)
+                self._order[known.spawn.principal].pop(each, None)
+        self.state = forget(self.state, gone)
+
+
+@contextlib.contextmanager
+def _many_objects() -> Iterator[None]:
+    """Make objects that stay, without looking through them for garbage: now again and again, and later ever again."""
+    gc.disable()
+    try:
+        yield
+        if gc.get_count()[0] >= _MANY:
+            gc.freeze()
+    finally:
+        gc.enable()
 
 
 def _loop_ms() -> float:
