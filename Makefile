@@ -20,7 +20,9 @@ clients:
 bench: venv
 	@.venv/bin/python benchmarks/decide.py
 	@.venv/bin/python benchmarks/link.py
+	@.venv/bin/python benchmarks/text_calls.py
 	@.venv/bin/python benchmarks/sim.py
+	@.venv/bin/python benchmarks/runtime.py
 	@sh scripts/bench
 
 docs: venv

@@ -25,7 +25,7 @@ SLOW = (
     "services/dataplane/test_door_fuzz.py",
     "services/dataplane/test_turn_course_streaming.py",
     "services/launcher/test_launcher_service.py",
-    "services/runtime/test_crash.py",
+    "crash/",
     "services/runtime/test_server.py",
     "sim/",
     "stories/",

@@ -14,6 +14,7 @@ from luftpause.adapters.clock_system import SystemClock
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.http_refusal import Refusals
 from luftpause.adapters.http_server import HttpServer
+from luftpause.adapters.journal_file.disk import DiskFolder
 from luftpause.adapters.journal_file.journal import FileJournal
 from luftpause.adapters.link.server import LinkServer
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
@@ -33,6 +34,7 @@ from luftpause.assembly.declared import (
     scheduler_settings,
     state_folder,
     tool_server_specs,
+    upkeep,
 )
 from luftpause.assembly.doors import Access, Address, open_door
 from luftpause.assembly.recording import Recording, recorded_scheduler
@@ -213,7 +215,7 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
     endpoint = Endpoint(url=dataplane_url)
     tools = McpTools(tool_server_specs(config, os.environ))
     service = RuntimeService(
-        FileJournal(state_folder(config), SystemClock()),
+        FileJournal(DiskFolder(state_folder(config)), SystemClock(), upkeep(config)),
         HttpTurns(engines, endpoint, plans.access.tokens, patience=patience(config)),
         tools,
         settings=runtime_settings(config),

@@ -47,7 +47,7 @@ def build_app(service: RuntimeService, version: str) -> Starlette:
     async def status(request: Request) -> Response:
         principal = principal_of(request.scope)
         seen = service.look_at_all(None if principal.sees_all else principal.name)
-        return JSONResponse({"runs": [_run(run) for run in seen]})
+        return JSONResponse({"runs": [_run(run) for run in seen.runs]})
 
     async def health(_request: Request) -> Response:
         failure = service.journal_failure

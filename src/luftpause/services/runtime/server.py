@@ -162,7 +162,7 @@ class RuntimeTools:
         asked = msgspec.convert(arguments, _StatusArguments)
         principal = _principal(context).name
         if asked.handles is None:
-            runs = self._service.look_at_all(principal)
+            runs = list(self._service.look_at_all(principal).runs)
         else:
             runs = self._service.look(principal, asked.handles)
         return {"runs": [_run(run) for run in runs]}
