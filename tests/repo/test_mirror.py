@@ -31,7 +31,6 @@ EXEMPT: frozenset[str] = frozenset(
         "src/luftpause/services/runtime/actor.py",
         "src/luftpause/services/runtime/ledger.py",
         "src/luftpause/services/runtime/metrics.py",
-        "src/luftpause/services/runtime/tool_list.py",
         "src/luftpause/services/runtime/waits.py",
         "src/luftpause/services/scheduler/tickets.py",
         "src/luftpause/testkit/fake_engine/wire.py",
