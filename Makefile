@@ -1,5 +1,5 @@
 # Thin wrappers; everything also works without make: sh scripts/up, sh scripts/test, sh scripts/check.
-.PHONY: check fix test nightly clients bench docs up venv lock
+.PHONY: check fix test nightly clients conformance bench docs up venv lock
 
 check: venv
 	@sh scripts/check
@@ -16,6 +16,9 @@ nightly: venv
 
 clients:
 	@sh scripts/clients
+
+conformance:
+	@sh scripts/conformance
 
 bench: venv
 	@.venv/bin/python benchmarks/decide.py

@@ -86,6 +86,7 @@ KEYS: list[tuple[str, object, Reader, object]] = [
     ("runtime.await_default", "7s", runtime("await_default_s"), 7.0),
     ("runtime.await_max", "7s", runtime("await_max_s"), 7.0),
     ("runtime.progress_period", "7s", runtime("progress_every_s"), 7.0),
+    ("runtime.orphan_grace", "3s", runtime("orphan_grace_s"), 3.0),
     ("runtime.turn_timeout", "7s", turns("turn_timeout_s"), 7.0),
     ("runtime.turn_tries", 7, turns("tries"), 7),
     ("runtime.retry_pause", "7s", turns("backoff_s"), 7.0),

@@ -28,7 +28,6 @@ EXEMPT: frozenset[str] = frozenset(
         "src/luftpause/core/scheduling/turns.py",
         "src/luftpause/services/launcher/readiness.py",
         "src/luftpause/services/runtime/actor.py",
-        "src/luftpause/services/runtime/tool_list.py",
         "src/luftpause/services/runtime/waits.py",
         "src/luftpause/services/scheduler/tickets.py",
         "src/luftpause/testkit/fake_engine/wire.py",

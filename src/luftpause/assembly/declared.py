@@ -165,6 +165,7 @@ def runtime_settings(config: Config) -> RuntimeSettings:
         await_default_s=seconds(section.await_default),
         await_max_s=seconds(section.await_max),
         progress_every_s=seconds(section.progress_period),
+        orphan_grace_s=seconds(section.orphan_grace),
         caller_bytes=config.dataplane.caller_bytes,
     )
 

@@ -8,14 +8,17 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import luftpause
 from luftpause.adapters.clock_system import SystemClock
+from luftpause.adapters.decisions_http import HttpDecisions
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.http_refusal import Refusals
 from luftpause.adapters.http_server import HttpServer
 from luftpause.adapters.journal_file.disk import DiskFolder
 from luftpause.adapters.journal_file.journal import FileJournal
+from luftpause.adapters.key_file import KeyFileError, key_in
 from luftpause.adapters.link.server import LinkServer
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
 from luftpause.adapters.memory_file import MemoryFile
@@ -55,6 +58,7 @@ from luftpause.services.launcher.instance import InstanceView
 from luftpause.services.launcher.planning import plan
 from luftpause.services.launcher.service import LauncherService
 from luftpause.services.runtime import http as runtime_http
+from luftpause.services.runtime.mcp_door.runtime_door import DoorParts
 from luftpause.services.runtime.service import RuntimeService
 from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.keeping import Keeper
@@ -214,8 +218,9 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
     plans.access.check(address)
     endpoint = Endpoint(url=dataplane_url)
     tools = McpTools(tool_server_specs(config, os.environ))
+    folder = state_folder(config)
     service = RuntimeService(
-        FileJournal(DiskFolder(state_folder(config)), SystemClock(), upkeep(config)),
+        FileJournal(DiskFolder(folder), SystemClock(), upkeep(config)),
         HttpTurns(engines, endpoint, plans.access.tokens, patience=patience(config)),
         tools,
         settings=runtime_settings(config),
@@ -225,7 +230,13 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
     try:
         await _start_runtime(service)
         try:
-            app = runtime_http.build_app(service, luftpause.__version__)
+            patience_s = seconds(section.turn_timeout)
+            parts = DoorParts(
+                decisions=HttpDecisions(engines, endpoint, plans.access.tokens, timeout_s=patience_s),
+                state_key=_state_key(folder),
+                version=luftpause.__version__,
+            )
+            app = runtime_http.build_app(service, parts)
             refusals = Refusals(body=runtime_http.error_at)
             async with open_door(app, address, plans.access, lifespan=True, refusals=refusals) as server:
                 yield server
@@ -233,6 +244,13 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
             await service.close()
     finally:
         await tools.close()
+
+
+def _state_key(folder: Path) -> bytes:
+    try:
+        return key_in(folder / "mcp.key")
+    except KeyFileError as error:
+        raise StartFailedError(f"runtime.state_dir: {error}") from error
 
 
 async def _start_runtime(service: RuntimeService) -> None:

@@ -206,6 +206,7 @@ def _quantities(config: Config) -> Iterator[Finding]:
         (("runtime", "await_default"), config.runtime.await_default, True),
         (("runtime", "await_max"), config.runtime.await_max, False),
         (("runtime", "progress_period"), config.runtime.progress_period, False),
+        (("runtime", "orphan_grace"), config.runtime.orphan_grace, True),
         (("runtime", "turn_timeout"), config.runtime.turn_timeout, False),
         (("runtime", "retry_pause"), config.runtime.retry_pause, True),
         (("runtime", "retry_pause_max"), config.runtime.retry_pause_max, True),

@@ -280,6 +280,7 @@ class Runtime(Section, frozen=True):
         await_default: `await` without a timeout waits this long; many MCP clients give up after a minute.
         await_max: `await` waits at most this long, whatever is asked for.
         progress_period: a client that waits is told this often that it is still being waited for.
+        orphan_grace: a run whose client cancels its `run` call by leaving is cancelled after this long.
         turn_timeout: one turn of a sub-agent takes at most this long without a sign of life.
         turn_tries: a turn whose reply is broken is tried so often, in all.
         retry_pause: pause before the second try of a turn; it doubles before each further one.
@@ -304,6 +305,7 @@ class Runtime(Section, frozen=True):
     await_default: Duration = "1m"
     await_max: Duration = "10m"
     progress_period: Duration = "10s"
+    orphan_grace: Duration = "30s"
     turn_timeout: Duration = "10m"
     turn_tries: Annotated[int, Meta(ge=1, le=100)] = 5
     retry_pause: Duration = "500ms"

@@ -88,6 +88,7 @@ class RunSpawned:
         idempotency_key: the principal's own name for this spawn; the same key never spawns twice.
         arguments_digest: of what was asked for, to tell a repeated spawn from another one under the same key.
         traceparent: W3C trace context of the request that spawned it, empty for none.
+        utc: when that was, for people, in seconds.
     """
 
     run: RunId
@@ -111,6 +112,7 @@ class RunSpawned:
     arguments_digest: str = ""
     origin: Origin | None = None
     traceparent: str = ""
+    utc: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,6 +75,7 @@ class RunView:
         error: why it Failed or was Cancelled.
         pending_approvals: in the order asked for; empty unless AwaitingApproval.
         budget: None where the spawn gave none.
+        changed_utc: when it came to what it is doing, for people, in seconds; time without a runtime is left out.
     """
 
     spawn: RunSpawned
@@ -90,6 +91,7 @@ class RunView:
     subtree: Totals
     pending_approvals: tuple[PendingApproval, ...]
     budget: BudgetView | None
+    changed_utc: float
 
     @property
     def run(self) -> RunId:
@@ -129,6 +131,7 @@ def view(state: State, run: RunId, now: ActiveMs) -> RunView:
         subtree=known.subtree,
         pending_approvals=pending,
         budget=_budget(known, now),
+        changed_utc=known.spawn.utc + (_changed(known) - known.began) / 1000,
     )
 
 
@@ -166,6 +169,14 @@ def _describe(phase: Phase) -> tuple[RunStatus, str]:
         case _:
             assert_never(phase)
     return status, word
+
+
+def _changed(run: Run) -> ActiveMs:
+    match run.phase:
+        case Finished() | Failed() | Cancelled():
+            return run.ended
+        case waiting:
+            return waiting.since
 
 
 def _error(phase: Phase) -> str | None:

@@ -44,6 +44,7 @@ class RuntimeSettings:
         await_default_s: how long an await without a timeout waits.
         await_max_s: how long any await waits at most.
         progress_every_s: how often a waiting client hears that it is still being waited for.
+        orphan_grace_s: how long a run lives on whose client cancelled its `run` call by leaving.
         caller_bytes: longest name of a caller, cut there.
     """
 
@@ -56,6 +57,7 @@ class RuntimeSettings:
     await_default_s: float = 60.0
     await_max_s: float = 600.0
     progress_every_s: float = 10.0
+    orphan_grace_s: float = 30.0
     caller_bytes: int = CALLER_BYTES_MAX
 
 

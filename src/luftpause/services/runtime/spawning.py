@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -179,6 +180,7 @@ def _spawned(order: SpawnOrder, tools: tuple[ToolSpec, ...], model: ModelName, d
     schema = order.output_schema
     return RunSpawned(
         run=RunId(f"run_{secrets.token_urlsafe(16)}"),
+        utc=time.time(),
         task=order.task,
         model=model,
         service_class=order.service_class,

@@ -1,88 +1,21 @@
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import httpx2
 import pytest
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, RequestParamsMeta, TextContent
+from mcp_types import RequestParamsMeta
 
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, ToolCallId
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.runs.events import Limits, Origin
 from luftpause.ports.turns import TurnReply, TurnRequest
-from luftpause.services.runtime.http import build_app
 from luftpause.services.runtime.orders import RuntimeSettings
-from luftpause.testkit.serving import bind, serving, url_of
-from services.runtime.runtime_fakes import (
-    FakeTools,
-    MemoryJournal,
-    Say,
-    World,
-    hold,
-    in_time,
-    look,
-    look_once,
-    runtime,
-    text,
-)
+from services.runtime.mcp_door.doors import Door, Mode, both_eras, complaint, content, door, run_of, spawn
+from services.runtime.runtime_fakes import FakeTools, hold, in_time, look, text
 
 META = {"luftpause/caller": "by-meta"}
-Mode = Literal["legacy", "auto"]
-both_eras = pytest.mark.parametrize("mode", ["legacy", "auto"])
-
-
-@dataclass
-class Door:
-    world: World
-    url: str
-
-    @asynccontextmanager
-    async def client(self, mode: Mode = "auto", **headers: str) -> AsyncIterator[Client]:
-        async with (
-            create_mcp_http_client(headers=headers) as http,
-            Client(streamable_http_client(f"{self.url}/mcp", http_client=http), mode=mode) as client,
-        ):
-            yield client
-
-
-@asynccontextmanager
-async def door(
-    say: Say = look_once,
-    *,
-    tools: FakeTools | None = None,
-    journal: MemoryJournal | None = None,
-    settings: RuntimeSettings | None = None,
-) -> AsyncIterator[Door]:
-    async with runtime(say, tools=tools, journal=journal, settings=settings) as world:
-        listener = bind("127.0.0.1", 0)
-        url = url_of(listener)
-        async with serving(build_app(world.service, "0.1"), listener, lifespan=True):
-            yield Door(world, url)
-
-
-def content(result: CallToolResult) -> dict[str, Any]:
-    """The structured content, which the text repeats."""
-    assert not result.is_error, result.content
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    assert json.loads(block.text) == result.structured_content
-    decoded: dict[str, Any] = json.loads(block.text)
-    return decoded
-
-
-def complaint(result: CallToolResult) -> str:
-    assert result.is_error
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    return block.text
-
-
-async def spawn(client: Client, task: str = "find the moon", **more: object) -> str:
-    return str(content(await client.call_tool("spawn", {"task": task, **more}))["handle"])
 
 
 @both_eras
@@ -95,11 +28,14 @@ def test_a_sub_agent_is_spawned_awaited_and_looked_at(mode: Mode) -> None:
                 "handle": first,
                 "status": "Finished",
                 "result": "I heard: moon is there",
+                "structured": None,
                 "error": None,
                 "parent": None,
                 "children": [],
                 "toolCalls": 1,
                 "failedToolCalls": 0,
+                "pendingApproval": None,
+                "budget": None,
             }
             assert runs == [expected, {**expected, "handle": second}]
             assert content(await client.call_tool("status", {"handles": [second, first]}))["runs"] == runs[::-1]
@@ -261,7 +197,27 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("spawn", {}, "'task' is a required property"),
     ("spawn", {"task": 5}, "task: 5 is not of type 'string'"),
     ("spawn", {"task": ""}, "task"),
-    ("spawn", {"task": "x", "budget": 5}, "'budget' was unexpected"),
+    ("spawn", {"task": "x", "budget": 5}, "there is no parameter 'budget'; did you mean 'budgetTokens'?"),
+    (
+        "spawn",
+        {"task": "x", "max_tool_calls": 5},
+        "no parameter 'max_tool_calls'; did you mean 'maxToolCalls'",
+    ),
+    (
+        "run",
+        {"task": "x", "idempotency-key": 5},
+        "there is no parameter 'idempotency-key'; did you mean 'idempotencyKey'",
+    ),
+    ("run", {}, "'task' is a required property"),
+    ("spawn", {"task": "x", "budgetTokens": 0}, "budgetTokens: 0 is less than the minimum of 1"),
+    ("spawn", {"task": "x", "after": ["run_x"]}, "there is no run 'run_x'"),
+    ("approve", {"handle": "run_x", "allow": True}, "there is no run 'run_x'"),
+    ("approve", {"handle": "run_x", "allow": "yes"}, "allow: 'yes' is not of type 'boolean'"),
+    ("send", {"handle": "run_x", "message": "x"}, "there is no run 'run_x'"),
+    ("transcript", {"handle": "run_x"}, "there is no run 'run_x'"),
+    ("decide", {"input": "x", "labels": ["one"]}, "labels: ['one'] is too short, the least is 2"),
+    ("decide", {"input": "x", "labels": [str(n) for n in range(21)]}, "is too long, the most is 20"),
+    ("decide", {"labels": ["a", "b"]}, "'input' is a required property"),
     ("spawn", {"task": "x", "serviceClass": "urgent"}, "'urgent' is not one of ['interactive', 'batch']"),
     ("spawn", {"task": "x", "maxToolCalls": -1}, "maxToolCalls: -1 is less than the minimum of 0"),
     ("spawn", {"task": "x", "maxToolCalls": "8"}, "maxToolCalls: '8' is not of type 'integer'"),
@@ -275,7 +231,7 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("status", {"handles": ["run_x"]}, "there is no run 'run_x'"),
     ("cancel", {"handle": "run_x"}, "there is no run 'run_x'"),
     ("cancel", {}, "'handle' is a required property"),
-    ("tools", {"all": True}, "'all' was unexpected"),
+    ("tools", {"all": True}, "there is no parameter 'all'; there are none"),
 ]
 
 
@@ -312,7 +268,18 @@ def test_the_tool_list_is_complete_and_always_the_same(mode: Mode) -> None:
     async def live() -> None:
         async with door() as it, it.client(mode) as client, it.client(mode) as other:
             tools = (await client.list_tools()).tools
-            assert [tool.name for tool in tools] == ["spawn", "await", "status", "cancel", "tools"]
+            assert [tool.name for tool in tools] == [
+                "spawn",
+                "await",
+                "run",
+                "status",
+                "cancel",
+                "approve",
+                "tools",
+                "decide",
+                "send",
+                "transcript",
+            ]
             assert tools == (await other.list_tools()).tools
             for tool in tools:
                 assert tool.description
@@ -326,7 +293,7 @@ def test_the_tool_list_is_complete_and_always_the_same(mode: Mode) -> None:
 def test_the_caller_comes_from_header_or_meta_or_session(mode: Mode) -> None:
     async def live() -> list[str]:
         async with door(hold) as it:
-            async with it.client(mode, **{"x-luftpause-caller": "by-header"}) as client:
+            async with it.client(mode, headers={"x-luftpause-caller": "by-header"}) as client:
                 await spawn(client)
             async with it.client(mode) as client:
                 await client.call_tool("spawn", {"task": "x"}, meta=cast("RequestParamsMeta", META))
@@ -393,7 +360,7 @@ def test_arguments_too_many_to_be_judged_are_refused_too(mode: Mode) -> None:
         async with door() as it, it.client(mode) as client:
             return complaint(await client.call_tool("spawn", {"task": 5} | {f"x{n}": n for n in range(20_000)}))
 
-    assert "$.task" in in_time(live())
+    assert "there is no parameter 'x0'" in in_time(live())
 
 
 @both_eras
@@ -458,7 +425,7 @@ def test_defaults_and_limits_that_are_set_stand_in_the_schemas_and_act() -> None
     async def live() -> TurnRequest:
         async with (
             door(hold, settings=settings) as it,
-            it.client("auto", **{"x-luftpause-caller": "abcdefgh"}) as client,
+            it.client("auto", headers={"x-luftpause-caller": "abcdefgh"}) as client,
         ):
             tools = {tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools}
             assert tools["spawn"]["maxToolCalls"]["default"] == 3
@@ -474,3 +441,112 @@ def test_defaults_and_limits_that_are_set_stand_in_the_schemas_and_act() -> None
             return it.world.turns.asked[0]
 
     assert in_time(live()).max_tokens == 77
+
+
+@both_eras
+@pytest.mark.parametrize("tool", ["spawn", "run"])
+def test_the_other_arguments_reach_the_run_too_and_where_it_came_from(mode: Mode, tool: str) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
+    meta = {"claudecode/toolUseId": "toolu_1", "traceparent": trace}
+
+    async def live() -> None:
+        async with door() as it, it.client(mode, headers={"traceparent": "00-of-the-request"}) as client:
+            before = await spawn(client)
+            arguments = {
+                "task": "do",
+                "models": ["small", "tiny"],
+                "budgetTokens": 1000.0,
+                "budgetToolCalls": 10,
+                "budgetSeconds": 100,
+                "after": [before],
+                "idempotencyKey": "k",
+            }
+            answer = content(await client.call_tool(tool, arguments, meta=cast("RequestParamsMeta", meta)))
+            (view,) = it.world.service.look(ANONYMOUS_PRINCIPAL, [answer["handle"]])
+            spawned = view.spawn
+            assert (spawned.model, spawned.fallback_models) == ("small", ("tiny",))
+            assert spawned.budget == Limits(tokens=1000, tool_calls=10, seconds=100)
+            assert (spawned.after, spawned.idempotency_key) == ((before,), "k")
+            assert spawned.origin == Origin(tool_call=ToolCallId("toolu_1"))
+            # The SDK tells its own trace where there is one.
+            assert spawned.traceparent in (trace, "00-of-the-request")
+            run = await run_of(client, view.run)
+            assert run["budget"]["limits"] == {"tokens": 1000, "toolCalls": 10, "seconds": 100}
+            assert run["budget"]["exceeded"] is None
+            again = content(await client.call_tool(tool, arguments))
+            assert again["handle"] == view.run
+            other = complaint(await client.call_tool(tool, {**arguments, "task": "other"}))
+            assert "k" in other
+
+    in_time(live())
+
+
+@both_eras
+def test_an_answer_with_a_shape_comes_back_as_a_value(mode: Mode) -> None:
+    async def say(_request: TurnRequest) -> TurnReply:
+        return text('{"moon": true}')
+
+    async def live() -> None:
+        schema = {"type": "object", "properties": {"moon": {"type": "boolean"}}, "required": ["moon"]}
+        async with door(say) as it, it.client(mode) as client:
+            run = content(await client.call_tool("run", {"task": "x", "outputSchema": schema}))
+            assert (run["structured"], run["result"]) == ({"moon": True}, '{"moon": true}')
+
+    in_time(live())
+
+
+@both_eras
+def test_a_finished_run_is_sent_another_message_and_its_conversation_can_be_read(mode: Mode) -> None:
+    async def live() -> None:
+        async with door() as it, it.client(mode) as client:
+            handle = await spawn(client)
+            await client.call_tool("await", {"handles": [handle]})
+            sent = content(await client.call_tool("send", {"handle": handle, "message": "and the sun?"}))
+            assert sent["handle"] == handle
+            (run,) = content(await client.call_tool("await", {"handles": [handle]}))["runs"]
+            assert run["status"] == "Finished"
+            whole = content(await client.call_tool("transcript", {"handle": handle}))
+            assert [each["role"] for each in whole["messages"]] == (
+                ["user", "assistant", "tool", "assistant", "user", "assistant"]
+            )
+            assert whole["messages"][4]["text"] == "and the sun?"
+            assert whole["total"] == 6
+            last = content(await client.call_tool("transcript", {"handle": handle, "limit": 1}))
+            assert last["messages"] == whole["messages"][5:]
+            middle = content(await client.call_tool("transcript", {"handle": handle, "start": 1, "limit": 2.0}))
+            assert middle["messages"] == whole["messages"][1:3]
+            await client.call_tool("cancel", {"handle": await spawn(client)})
+
+    in_time(live())
+
+
+@both_eras
+def test_decide_asks_the_llm_door_in_the_name_of_the_caller(mode: Mode) -> None:
+    async def live() -> None:
+        async with door() as it, it.client(mode, headers={"x-luftpause-caller": "me"}) as client:
+            answer = content(await client.call_tool("decide", {"input": "x", "labels": ["a", "b"], "model": "m"}))
+            assert answer == {"label": "a", "probabilities": {"a": 0.75}, "unscored": ["b"], "model": "m"}
+            assert content(await client.call_tool("decide", {"input": "x"}))["label"] == "spam"
+            first, second = it.decisions.asked
+            assert (first.input, first.labels, first.model, first.caller) == ("x", ("a", "b"), "m", "me")
+            assert (second.labels, second.model, second.service_class) == (None, None, ServiceClass.INTERACTIVE)
+
+    in_time(live())
+
+
+@both_eras
+def test_status_without_handles_is_bounded_and_says_how_many_it_left_out(mode: Mode) -> None:
+    async def live() -> None:
+        async with door() as it, it.client(mode) as client:
+            handles = [await spawn(client) for _ in range(3)]
+            await client.call_tool("await", {"handles": handles})
+            answer = content(await client.call_tool("status", {"limit": 2}))
+            assert ([run["handle"] for run in answer["runs"]], answer["omitted"]) == (handles[:0:-1], 1)
+            async with httpx2.AsyncClient(base_url=it.url) as http:
+                tree = (await http.get("/status", params={"limit": 2})).json()
+                assert ([run["handle"] for run in tree["runs"]], tree["omitted"]) == (handles[:0:-1], 1)
+                for wrong in ("0", "1001", "x", "", "-1", "9" * 30, "²"):
+                    refused = await http.get("/status", params={"limit": wrong})
+                    assert (refused.status_code, "from 1 to 1000" in refused.text) == (400, True)
+
+    in_time(live())
