@@ -113,16 +113,25 @@ def luftpause_config(engines: Sequence[int], state_dir: Path) -> str:
     )
 
 
-def start_luftpause(engines: Sequence[int], folder: Path) -> Peer:
-    """Start `luftpause up` as a user would, and read the door's address from its ready file."""
+def luftpause_command() -> list[str]:
+    """Return how `scripts/up` runs luftpause: compiled, where there is a compiled copy of these very sources."""
+    asked = subprocess.run(["sh", str(ROOT / "scripts" / "compile"), "--current"], check=False)
+    if asked.returncode == 0:
+        return [sys.executable, str(ROOT / "build" / "compiled")]
     command = Path(sys.executable).parent / "luftpause"
     if not command.exists():
         raise PeerUnavailable(f"luftpause is not installed beside {sys.executable}")
+    return [str(command)]
+
+
+def start_luftpause(engines: Sequence[int], folder: Path) -> Peer:
+    """Start `luftpause up` as a user would, and read the door's address from its ready file."""
+    command = luftpause_command()
     config, ready_file, log = folder / "luftpause.toml", folder / "ready.json", folder / "luftpause.log"
     ready_file.unlink(missing_ok=True)
     config.write_text(luftpause_config(engines, folder / "state"), encoding="utf-8")
     env = {name: value for name, value in os.environ.items() if not name.startswith(("LUFTPAUSE_", "OTEL_"))}
-    arguments = [str(command), "up", "--config", str(config), "--ready-file", str(ready_file)]
+    arguments = [*command, "up", "--config", str(config), "--ready-file", str(ready_file)]
     child = Child(arguments, log=log, env=env)
 
     def ready() -> bool:
@@ -138,7 +147,7 @@ def start_luftpause(engines: Sequence[int], folder: Path) -> Peer:
     host, _, port = json.loads(ready_file.read_text(encoding="utf-8"))["dataplane"].rpartition("//")[2].rpartition(":")
     address = (host, int(port))
     _await_answers("luftpause", child, address)
-    return Peer("luftpause", _version([str(command), "--version"]), address, child)
+    return Peer("luftpause", _version([*command, "--version"]), address, child)
 
 
 def start_sglang_router(engines: Sequence[int], folder: Path) -> Peer:

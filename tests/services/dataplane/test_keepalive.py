@@ -82,6 +82,7 @@ def test_an_engine_that_has_answered_but_said_nothing_yet_is_waited_for_the_same
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("settings", "body"),
     [
@@ -108,6 +109,7 @@ def test_nobody_else_gets_anything_before_the_answer(
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("retry_after", [b"", b"retry-after: 0\r\n"])
 @pytest.mark.parametrize("status", [b"429 Too Many", b"503 Loading"])
 def test_after_the_200_a_busy_engine_is_asked_again(
