@@ -127,7 +127,8 @@ def start_luftpause(engines: Sequence[int], folder: Path) -> Peer:
     """Start `luftpause up` as a user would, and read the door's address from its ready file."""
     config, ready_file = folder / "luftpause.toml", folder / "ready.json"
     config.write_text(luftpause_config(engines, folder / "state"), encoding="utf-8")
-    arguments = [_luftpause(), "up", "--config", str(config), "--ready-file", str(ready_file)]
+    ready_file.unlink(missing_ok=True)
+    arguments = [*_luftpause(), "up", "--config", str(config), "--ready-file", str(ready_file)]
     return _luftpause_at("luftpause", Child(arguments, log=folder / "luftpause.log", env=_plain_env()), ready_file)
 
 
@@ -147,16 +148,20 @@ def _start_workers(name: str, workers: int, engines: Sequence[int], folder: Path
     ports = f"port = {_free_port()}\nhttp_port = {_free_port()}"
     text = luftpause_config(engines, folder / f"{name}-state").replace("port = 0\nhttp_port = 0", ports)
     config.write_text(text.replace("[dataplane]\n", f"[dataplane]\nworkers = {workers}\n"), encoding="utf-8")
-    arguments = python_module("benchmarks.doorbench.scaled_out", command, str(config), str(ready_file))
+    arguments = python_module("benchmarks.doorbench.scaled_out", str(config), str(ready_file), *command)
     peer = _luftpause_at(name, Child(arguments, log=log, env=_plain_env()), ready_file)
     return replace(peer, shapes=frozenset({"one"}))
 
 
-def _luftpause() -> str:
+def _luftpause() -> list[str]:
+    """Return how `scripts/up` runs luftpause: compiled, where there is a compiled copy of these very sources."""
+    asked = subprocess.run(["sh", str(ROOT / "scripts" / "compile"), "--current"], check=False)
+    if asked.returncode == 0:
+        return [sys.executable, str(ROOT / "build" / "compiled")]
     command = Path(sys.executable).parent / "luftpause"
     if not command.exists():
         raise PeerUnavailable(f"luftpause is not installed beside {sys.executable}")
-    return str(command)
+    return [str(command)]
 
 
 def _plain_env() -> dict[str, str]:
@@ -179,7 +184,7 @@ def _luftpause_at(name: str, child: Child, ready_file: Path) -> Peer:
     host, _, port = json.loads(ready_file.read_text(encoding="utf-8"))["dataplane"].rpartition("//")[2].rpartition(":")
     address = (host, int(port))
     _await_answers(name, child, address)
-    return Peer(name, _version([_luftpause(), "--version"]), address, child)
+    return Peer(name, _version([*_luftpause(), "--version"]), address, child)
 
 
 def start_sglang_router(engines: Sequence[int], folder: Path) -> Peer:

@@ -1,6 +1,6 @@
 """The scheduler and the LLM door as processes of their own, below this one, so that their CPU is one tree's.
 
-`python -m benchmarks.doorbench.scaled_out LUFTPAUSE CONFIG READY_FILE`. It does nothing itself until it is ended.
+`python -m benchmarks.doorbench.scaled_out CONFIG READY_FILE LUFTPAUSE...`. It does nothing itself until it is ended.
 """
 
 import signal
@@ -15,13 +15,13 @@ _START_S = 30.0
 _END_S = 6.0
 
 
-def serve(luftpause: str, config: str, ready_file: str) -> int:
+def serve(config: str, ready_file: str, *luftpause: str) -> int:
     """Run both until the door ends or we are asked to; return the door's exit code."""
     scheduler_ready = Path(f"{ready_file}.scheduler")
     children: list[subprocess.Popen[bytes]] = []
     try:
         for service, ready in (("scheduler", scheduler_ready), ("dataplane", Path(ready_file))):
-            children.append(subprocess.Popen([luftpause, service, "--config", config, "--ready-file", str(ready)]))
+            children.append(subprocess.Popen([*luftpause, service, "--config", config, "--ready-file", str(ready)]))
             wait_until(ready.exists, timeout_s=_START_S, what=service)
         return children[-1].wait()
     finally:

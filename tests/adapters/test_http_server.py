@@ -289,6 +289,7 @@ def test_an_idle_connection_is_closed_and_one_that_is_answered_is_not() -> None:
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 def test_a_slow_answer_is_not_a_slow_head(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         release = asyncio.Event()

@@ -113,6 +113,7 @@ def test_what_only_the_engine_can_read_goes_as_it_came() -> None:
     assert (forwarded.request.body, forwarded.back) == (odd, None)
 
 
+@pytest.mark.interpreted
 def test_an_engine_that_speaks_the_dialect_gets_the_very_bytes_at_the_very_address() -> None:
     forwarded = forward(asked(Shouting()), placement(), speaks=True)
 
@@ -134,6 +135,7 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> None:
 STREAM = (b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n', b'data: {"choices":[{"finish_reason":"stop"}]}\n\n')
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("shouting")
 def test_a_translated_turn_comes_back_translated() -> None:
     async def main() -> None:
@@ -152,6 +154,7 @@ def test_a_translated_turn_comes_back_translated() -> None:
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("shouting")
 def test_a_translated_refusal_keeps_status_and_retry_after() -> None:
     async def main() -> None:
@@ -170,6 +173,7 @@ def test_a_translated_refusal_keeps_status_and_retry_after() -> None:
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("shouting")
 def test_what_cannot_be_said_is_refused_and_ends_the_turn() -> None:
     async def main() -> None:
@@ -182,6 +186,7 @@ def test_what_cannot_be_said_is_refused_and_ends_the_turn() -> None:
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("shouting")
 def test_a_turn_that_is_translated_and_assembled_is_both() -> None:
     async def main() -> None:

@@ -105,6 +105,7 @@ def test_nothing_is_put_into_an_answer_whose_length_was_told_or_that_is_a_refusa
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("settings", "body"),
     [
@@ -131,6 +132,7 @@ def test_nobody_else_gets_anything_before_the_answer(
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("retry_after", [b"", b"retry-after: 0\r\n"])
 @pytest.mark.parametrize("status", [b"429 Too Many", b"503 Loading"])
 def test_after_the_200_a_busy_engine_is_asked_again(

@@ -4,7 +4,7 @@ The body itself passes through byte for byte: nothing is parsed beyond the peek.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -31,7 +31,7 @@ from luftpause.core.model.ids import ToolCallId
 class OpenAiChat:
     """A `Dialect`."""
 
-    name = "chat"
+    name: ClassVar[str] = "chat"
     ping = b": waiting\n\n"
     stream_type = EVENT_STREAM
 
