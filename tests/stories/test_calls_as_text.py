@@ -53,7 +53,7 @@ def counted(program: Program) -> dict[str, int]:
 
 def test_whatever_the_family_the_tool_is_called_and_its_answer_heard(up: Program) -> None:
     tasks = [f"Where is it? [tools:2] [tool:lookup] [as-text:{form}]" for form in FORMS]
-    runs = asyncio.run(runs_of(up, *tasks))
+    runs = asyncio.run(runs_of(up, *tasks, tools=["lookup"]))
     assert [(run["status"], run["toolCalls"], run["failedToolCalls"]) for run in runs] == [("Finished", 2, 0)] * len(
         FORMS
     )
@@ -65,7 +65,9 @@ def test_whatever_the_family_the_tool_is_called_and_its_answer_heard(up: Program
 
 def test_a_call_that_the_engine_cut_is_not_made_and_the_model_hears_why(up: Program) -> None:
     task = "Where is it, then? [tools:1] [tool:lookup]"
-    runs = asyncio.run(runs_of(up, f"{task} [as-text:hermes]", f"{task} [as-text:mistral]", task, maxTokens=5))
+    runs = asyncio.run(
+        runs_of(up, f"{task} [as-text:hermes]", f"{task} [as-text:mistral]", task, maxTokens=5, tools=["lookup"])
+    )
     assert [(run["status"], run["toolCalls"], run["failedToolCalls"]) for run in runs] == [("Finished", 1, 1)] * 3
 
 
