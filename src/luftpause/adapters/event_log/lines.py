@@ -22,7 +22,8 @@ from immutables import Map
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, HoldTurn
 from luftpause.core.scheduling.ages import age_in
-from luftpause.core.scheduling.events import Event, PeerResynced, TurnArrived, TurnFailed
+from luftpause.core.scheduling.events import Event, MemoryRestored, PeerResynced, TurnArrived, TurnFailed
+from luftpause.core.scheduling.memory import sensible
 from luftpause.core.scheduling.state import State
 
 FORMAT: Final = 4
@@ -193,6 +194,8 @@ def _writable(event: Event) -> Event:
             return replace(event, age_s=age_in(age_s))
         case PeerResynced(runs=runs) if not all(math.isfinite(run.age_s) for run in runs):
             return replace(event, runs=tuple(replace(run, age_s=age_in(run.age_s)) for run in runs))
+        case MemoryRestored():
+            return sensible(event)
         case _:
             return event
 

@@ -3,6 +3,7 @@
 Runs and turns are not in it: dataplanes tell those. What makes no sense is left out, whoever wrote it.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from luftpause.core.model.ids import Instant
@@ -46,8 +47,8 @@ def restore(draft: Draft, event: MemoryRestored, now: Instant) -> None:
     """Take in what was remembered. A replica's part waits until it is found healthy for the first time."""
     tools = draft.tools
     histories = tools.histories
-    for known in event.tools:
-        if known.tool not in histories and len(histories) < HISTORIES_MAX and _makes_sense(known):
+    for known in sensible(event).tools:
+        if known.tool not in histories and len(histories) < HISTORIES_MAX:
             heard_at = instant_before(now, known.age_s)
             history = History(known.returned, known.returns, known.losses, known.unit, heard_at)
             histories = histories.set(known.tool, history)
@@ -56,6 +57,12 @@ def restore(draft: Draft, event: MemoryRestored, now: Instant) -> None:
         ours = draft.replicas.get(replica.replica)
         if ours is None or not ours.seen_healthy:
             draft.past = draft.past.set(replica.replica, Past(max(0, replica.placed), _window(replica)))
+
+
+def sensible(event: MemoryRestored) -> MemoryRestored:
+    """Return what is taken in of a memory's tools, each number a number and each age an age."""
+    tools = [replace(known, age_s=age_in(known.age_s)) for known in event.tools if _makes_sense(known)]
+    return replace(event, tools=tuple(tools))
 
 
 def _makes_sense(known: KnownTool) -> bool:
