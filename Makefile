@@ -1,5 +1,5 @@
 # Thin wrappers; everything also works without make: sh scripts/up, sh scripts/test, sh scripts/check.
-.PHONY: check fix test nightly clients bench docs up venv lock
+.PHONY: check fix test nightly clients conformance bench compile docs up venv lock
 
 check: venv
 	@sh scripts/check
@@ -17,11 +17,19 @@ nightly: venv
 clients:
 	@sh scripts/clients
 
+conformance:
+	@sh scripts/conformance
+
 bench: venv
 	@.venv/bin/python benchmarks/decide.py
 	@.venv/bin/python benchmarks/link.py
+	@.venv/bin/python benchmarks/text_calls.py
 	@.venv/bin/python benchmarks/sim.py
+	@.venv/bin/python benchmarks/runtime.py
 	@sh scripts/bench
+
+compile:
+	@sh scripts/compile
 
 docs: venv
 	@.venv/bin/python scripts/docs.py

@@ -1,4 +1,4 @@
-"""Light load on the LLM door: direct, luftpause, sglang-router and (when installed) nginx, in one interleaved run.
+"""Light load on the LLM door: direct, luftpause and, when installed, its peers, in one interleaved run.
 
 This file only starts `benchmarks.doorbench`, so that both `python benchmarks/door.py` and `python -m benchmarks.door`
 work from a checkout. `scripts/bench` installs the peers first; `--help` lists the options.

@@ -6,6 +6,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 SLOW = (
+    "adapters/crew/test_foreman.py",
     "adapters/link/test_client.py",
     "adapters/test_http_fuzz.py",
     "adapters/test_process_host.py",
@@ -17,11 +18,14 @@ SLOW = (
     "cli/test_fake_mcp.py",
     "cli/test_loadgen.py",
     "cli/test_sim.py",
+    "cli/test_worker.py",
     "contracts/",
     "core/dialects/anthropic_messages/test_official_client.py",
+    "core/dialects/test_fuzz.py",
+    "services/dataplane/test_door_fuzz.py",
     "services/dataplane/test_turn_course_streaming.py",
     "services/launcher/test_launcher_service.py",
-    "services/runtime/test_crash.py",
+    "crash/",
     "services/runtime/test_server.py",
     "sim/",
     "stories/",

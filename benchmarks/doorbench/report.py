@@ -9,7 +9,7 @@ from benchmarks.doorbench.behaviour import Behaviour
 from benchmarks.doorbench.measure import SHAPES
 from benchmarks.doorbench.results import Field, Results
 from benchmarks.doorbench.statistics import Spread
-from benchmarks.doorbench.targets import NGINX, OURS, SGLANG, targets
+from benchmarks.doorbench.targets import LITELLM, NGINX, OURS, SGLANG, targets, times
 
 _NONE = "–"
 
@@ -36,20 +36,21 @@ def _with_spread(value: Spread | None) -> str:
 
 def _ratio(results: Results, shape: str, field: Field, arm: str, to: str) -> str:
     ratio = results.ratio(shape, field, arm, to) if arm != to else None
-    return f"{ratio.median:.2f}×" if ratio else _NONE
+    return times(ratio.median) if ratio else _NONE
 
 
-def _peers(results: Results) -> list[str]:
-    return [arm for arm in (SGLANG, NGINX) if arm in results.arms]
+def _peers(results: Results, shape: str) -> list[str]:
+    measured = results.measured(shape)
+    return [arm for arm in (SGLANG, NGINX, LITELLM) if arm in measured]
 
 
 def saturated_table(results: Results, shape: str) -> str:
     """Return requests/s and CPU of every arm for a closed-loop shape."""
-    peers = _peers(results)
+    peers = _peers(results, shape)
     header = ["arm", "requests/s", "× direct", *(f"× {peer}" for peer in peers)]
     header += ["CPU µs/request", *(f"CPU × {peer}" for peer in peers), "cores busy", "failed"]
     rows = []
-    for arm in results.arms:
+    for arm in results.measured(shape):
         row = [arm, _with_spread(results.middle(shape, arm, "requests_per_s"))]
         row += [_ratio(results, shape, "requests_per_s", arm, to) for to in ("direct", *peers)]
         row += [_with_spread(results.middle(shape, arm, "cpu_us"))]
@@ -65,21 +66,22 @@ def latency_table(results: Results, shape: str) -> str:
     Medians are compared round by round. Of the 99th percentiles the best rounds are compared, because a tail of a few
     samples belongs to whatever else the machine did.
     """
-    peers = _peers(results)
+    peers = _peers(results, shape)
     fields: list[tuple[str, Field]] = [("first byte", "first_p50_us"), ("whole answer", "p50_us")]
     tails: list[tuple[str, Field]] = [("first byte", "first_p99_us"), ("whole answer", "p99_us")]
-    header = ["added µs", *results.arms, *(f"{OURS} ÷ {peer}" for peer in peers)]
+    arms = results.measured(shape)
+    header = ["added µs", *arms, *(f"{OURS} ÷ {peer}" for peer in peers)]
     rows = []
     for title, field in fields:
         ratios = (results.added_ratio(shape, field, OURS, peer) for peer in peers)
-        added = [_with_spread(results.added(shape, field, arm)) for arm in results.arms if arm != "direct"]
+        added = [_with_spread(results.added(shape, field, arm)) for arm in arms if arm != "direct"]
         direct = "0 of " + _with_spread(results.middle(shape, "direct", field))
         rows.append([f"{title} p50", direct, *added, *(f"{ratio:.2f}×" if ratio else _NONE for ratio in ratios)])
     for title, field in tails:
-        best = {arm: results.added_at_best(shape, field, arm) for arm in results.arms}
+        best = {arm: results.added_at_best(shape, field, arm) for arm in arms}
         direct_best = results.middle(shape, "direct", field)
         cells = ["0 of " + _number(direct_best.low) if direct_best else _NONE]
-        cells += [_NONE if best[arm] is None else _number(best[arm] or 0) for arm in results.arms if arm != "direct"]
+        cells += [_NONE if best[arm] is None else _number(best[arm] or 0) for arm in arms if arm != "direct"]
         rows.append([f"{title} p99, best round", *cells, *(_best_ratio(best.get(OURS), best[peer]) for peer in peers)])
     return table(header, rows)
 
@@ -90,7 +92,7 @@ def _best_ratio(ours: float | None, theirs: float | None) -> str:
 
 def chunk_table(results: Results, shape: str) -> str:
     """Return the CPU per chunk of paced streams."""
-    peers = _peers(results)
+    peers = _peers(results, shape)
     header = ["arm", "CPU µs/chunk", *(f"× {peer}" for peer in peers), "streams/s × direct", "failed"]
     rows = [
         [
@@ -100,7 +102,7 @@ def chunk_table(results: Results, shape: str) -> str:
             _ratio(results, shape, "requests_per_s", arm, "direct"),
             str(results.failed(shape, arm)),
         ]
-        for arm in results.arms
+        for arm in results.measured(shape)
     ]
     return table(header, rows)
 
@@ -182,7 +184,7 @@ def _arms_line(results: Results) -> str:
 def terminal_report(results: Results) -> str:
     """Return everything as plain text."""
     parts = [f"{_machine_line(results)}\narms: {_arms_line(results)}; rounds: {results.rounds}"]
-    parts += [f"absent: {arm}: {why}" for arm, why in results.absent.items()]
+    parts += [f"absent: {arm}: {' '.join(why.split())}" for arm, why in results.absent.items()]
     parts += [f"{title}\n{text}" for title, text in shape_tables(results)]
     parts += [f"behaviour\n{behaviour_table(results)}", f"where luftpause stands\n{target_table(results, bold='')}"]
     return "\n\n".join(parts)
@@ -205,13 +207,15 @@ Read the ratios: absolute figures belong to one machine and one hour. Repeat it 
 - Run: {results.when}, commit {results.commit}, {results.mode}, {results.rounds} rounds in {results.seconds:.0f} s.
 - Machine: {_machine_line(results)}.
 - Arms: {_arms_line(results)}. `luftpause` is a whole `luftpause up`: scheduler, both doors, two replicas.
+  `one-worker` and `two-workers` are `luftpause scheduler` and `luftpause dataplane --workers N` over the link.
 {absent}
 ## Where luftpause stands
 
 {target_table(results)}
 
-Targets against litellm are not measured here. "Requests/s at saturation" takes the stricter of two readings: measured
+"Requests/s at saturation" takes the stricter of two readings: measured
 requests/s, and requests per second of the peer's own CPU (engine and client share the machine with the peer).
+litellm carries some tens of requests a second, so it is measured on 4 connections, and only where it can be.
 
 ## Figures
 

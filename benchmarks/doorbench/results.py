@@ -64,6 +64,10 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         """How many rounds were run."""
         return max((len(samples) for arms in self.shapes.values() for samples in arms.values()), default=0)
 
+    def measured(self, shape: str) -> list[str]:
+        """Return the arms that were measured in a shape, in the order of the tables."""
+        return [arm for arm in self.arms if self.shapes.get(shape, {}).get(arm)]
+
     def series(self, shape: str, arm: str, field: Field) -> list[float | None]:
         """Return one figure of one arm, a value a round."""
         values: list[float | None] = [getattr(sample, field) for sample in self.shapes.get(shape, {}).get(arm, [])]

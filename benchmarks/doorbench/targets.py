@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from benchmarks.doorbench.behaviour import Behaviour
 from benchmarks.doorbench.results import Results
 
-OURS, SGLANG, NGINX = "luftpause", "sglang-router", "nginx"
+OURS, SGLANG, NGINX, LITELLM = "luftpause", "sglang-router", "nginx", "litellm"
+ONE_WORKER, TWO_WORKERS = "one-worker", "two-workers"
 _BUSY = 0.85
+_SMALL = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +60,18 @@ class Target:
     goal: tuple[Limit, ...]
 
 
+def times(ratio: float) -> str:
+    """Return a ratio for people: `0.84×`, and `1/57` where digits behind the point would tell nothing."""
+    return f"{ratio:.2f}×" if ratio >= _SMALL or ratio <= 0 else f"1/{1 / ratio:.0f}"
+
+
 def _times(label: str, value: float | None, bound: float, *, missing: str, at_most: bool = True) -> Limit:
-    shown = "" if value is None else f"{value:.2f}×"
+    shown = "" if value is None else times(value)
     return Limit(label=label, value=value, bound=bound, at_most=at_most, shown=shown, missing=missing)
 
 
-def _why_missing(results: Results, arm: str) -> str:
-    for name in (OURS, arm):
+def _why_missing(results: Results, arm: str, ours: str = OURS) -> str:
+    for name in (ours, arm):
         if name in results.absent:
             return f"not measured, {name} absent"
     return "not measured"
@@ -78,12 +85,14 @@ def _cpu_ratio(results: Results, shape: str, to: str) -> float | None:
 def _cpu_of_one(results: Results) -> Target:
     own = results.middle("one", OURS, "cpu_us")
     to_nginx = _cpu_ratio(results, "one", NGINX)
+    to_litellm, no_litellm = _cpu_ratio(results, "one", LITELLM), _why_missing(results, LITELLM)
     return Target(
         name="CPU per one-chunk streamed request",
         must=(
             _times(
                 "≤ 0.6× sglang-router", _cpu_ratio(results, "one", SGLANG), 0.6, missing=_why_missing(results, SGLANG)
             ),
+            _times("≤ 1/80 litellm", to_litellm, 1 / 80, missing=no_litellm),
         ),
         goal=(
             Limit(
@@ -94,7 +103,18 @@ def _cpu_of_one(results: Results) -> Target:
                 missing=_why_missing(results, OURS),
             ),
             _times("≤ 2× nginx", to_nginx, 2, missing=_why_missing(results, NGINX)),
+            _times("≤ 1/150 litellm", to_litellm, 1 / 150, missing=no_litellm),
         ),
+    )
+
+
+def _two_workers(results: Results) -> Target:
+    ratio = results.ratio("one", "cpu_us", TWO_WORKERS, ONE_WORKER)
+    value, missing = (ratio.median if ratio else None), _why_missing(results, ONE_WORKER, TWO_WORKERS)
+    return Target(
+        name="CPU per request, two workers on one port",
+        must=(_times("≤ 1.15× one worker", value, 1.15, missing=missing),),
+        goal=(_times("≤ 1.05× one worker", value, 1.05, missing=missing),),
     )
 
 
@@ -230,4 +250,5 @@ def targets(results: Results) -> list[Target]:
         _memory(own),
         _slow(own),
         _large_body(results),
+        _two_workers(results),
     ]

@@ -12,12 +12,8 @@ from luftpause.adapters import http_server
 from luftpause.adapters.http_protocol import DoorProtocol
 from luftpause.adapters.http_reader import HEAD_BYTES_MAX
 from luftpause.adapters.http_refusal import Refusals
-from luftpause.adapters.http_server import (
-    AddressInUseError,
-    ApplicationFailedError,
-    CannotListenError,
-    HttpServer,
-)
+from luftpause.adapters.http_server import ApplicationFailedError, HttpServer
+from luftpause.adapters.listening import AddressInUseError, CannotListenError
 from luftpause.ports.asgi import LINE_EXTENSION, Application, Message, Receive, Scope, Send
 
 START: Message = {"type": "http.response.start", "status": 200, "headers": []}
@@ -277,7 +273,8 @@ def test_a_client_that_does_not_finish_its_head_is_dropped(partial: bytes) -> No
 def test_an_idle_connection_is_closed_and_one_that_is_answered_is_not() -> None:
     async def main() -> None:
         release = asyncio.Event()
-        server = HttpServer(holding(release), host="127.0.0.1", port=0, keep_alive_s=0.02)
+        server = HttpServer(holding(release), host="127.0.0.1", port=0)
+        server.keep_alive_s = 0.02
         await server.start()
         async with connected(server.url) as client, connected(server.url) as busy:
             busy.send(request(b"GET", b"/"))
@@ -292,6 +289,7 @@ def test_an_idle_connection_is_closed_and_one_that_is_answered_is_not() -> None:
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 def test_a_slow_answer_is_not_a_slow_head(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         release = asyncio.Event()
@@ -460,8 +458,8 @@ def big(size: int) -> Application:
 @pytest.mark.parametrize("header", [b"x: y", b"connection: close"])
 def test_a_client_that_does_not_read_its_answer_is_dropped(header: bytes) -> None:
     async def main() -> None:
-        server = HttpServer(big(30_000_000), host="127.0.0.1", port=0, keep_alive_s=0.02)
-        server.head_timeout_s = 0.02
+        server = HttpServer(big(30_000_000), host="127.0.0.1", port=0)
+        server.head_timeout_s = server.keep_alive_s = 0.02
         await server.start()
         async with connected(server.url) as client:
             client.read_no_more()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from luftpause.adapters.journal_file.journal import Upkeep
 from luftpause.adapters.link.server import Graces
 from luftpause.adapters.turns_http.retry import Patience
 from luftpause.assembly.declared import (
@@ -16,6 +17,7 @@ from luftpause.assembly.declared import (
     require_keys,
     runtime_settings,
     scheduler_settings,
+    upkeep,
 )
 from luftpause.config.problems import ConfigError
 from luftpause.config.schema import Config
@@ -51,6 +53,10 @@ def graces(name: str) -> Reader:
     return lambda config: getattr(link_graces(config), name)
 
 
+def retention(name: str) -> Reader:
+    return lambda config: getattr(upkeep(config).retention, name)
+
+
 KEYS: list[tuple[str, object, Reader, object]] = [
     ("dataplane.max_body", "2KiB", dataplane("max_body_bytes"), 2048),
     ("dataplane.body_timeout", "7s", dataplane("body_timeout_s"), 7.0),
@@ -70,6 +76,9 @@ KEYS: list[tuple[str, object, Reader, object]] = [
     ("scheduler.probe_timeout", "7s", scheduler("probe_timeout_s"), 7.0),
     ("scheduler.probe_eager", "7s", scheduler("probe_eager_s"), 7.0),
     ("scheduler.not_ready_warning", "7s", scheduler("not_ready_warning_s"), 7.0),
+    ("runtime.keep_runs", 7, retention("keep_runs"), 7),
+    ("runtime.keep_for", "7d", retention("keep_for_s"), 7 * 86_400.0),
+    ("runtime.keep_for", "0s", retention("keep_for_s"), None),
     ("runtime.default_model", "m", runtime("default_model"), "m"),
     ("runtime.max_running", 7, runtime("max_running"), 7),
     ("runtime.max_tool_calls", 3, runtime("max_tool_calls"), 3),
@@ -77,6 +86,7 @@ KEYS: list[tuple[str, object, Reader, object]] = [
     ("runtime.await_default", "7s", runtime("await_default_s"), 7.0),
     ("runtime.await_max", "7s", runtime("await_max_s"), 7.0),
     ("runtime.progress_period", "7s", runtime("progress_every_s"), 7.0),
+    ("runtime.orphan_grace", "3s", runtime("orphan_grace_s"), 3.0),
     ("runtime.turn_timeout", "7s", turns("turn_timeout_s"), 7.0),
     ("runtime.turn_tries", 7, turns("tries"), 7),
     ("runtime.retry_pause", "7s", turns("backoff_s"), 7.0),
@@ -100,6 +110,7 @@ def test_the_defaults_of_the_file_are_those_of_the_settings() -> None:
     assert runtime_settings(config) == RuntimeSettings()
     assert patience(config) == Patience()
     assert link_graces(config) == Graces()
+    assert upkeep(config) == Upkeep()
 
 
 REPLICA = {"name": "a", "url": "https://host/api/", "models": ["m"], "load_from": ["http://b/"]}

@@ -1,22 +1,41 @@
 """Verdicts and the generated document, from invented figures."""
 
+import json
 import tomllib
 from pathlib import Path
 
 import msgspec
 import pytest
 from benchmarks.doorbench import __main__ as command
+from benchmarks.doorbench import replies
 from benchmarks.doorbench.behaviour import Behaviour, delays_ms
 from benchmarks.doorbench.measure import SHAPES, Measured, Sample, order_of, sample_of
-from benchmarks.doorbench.peers import luftpause_config, nginx_config
-from benchmarks.doorbench.report import markdown_report, table, terminal_report
+from benchmarks.doorbench.peers import litellm_config, luftpause_config, nginx_config
+from benchmarks.doorbench.report import markdown_report, shape_tables, table, terminal_report
 from benchmarks.doorbench.results import Machine, Results, load_results, store_results
 from benchmarks.doorbench.targets import Limit, saturation_ratio, targets
 
 from luftpause.config.schema import Config
 
-ARMS = {"direct": "", "luftpause": "0.1.0", "sglang-router": "0.3.2", "nginx": "1.22.1"}
-FACTORS = {"direct": 0.5, "luftpause": 2.0, "sglang-router": 4.0, "nginx": 1.0}
+ARMS = {
+    "direct": "",
+    "luftpause": "0.1.0",
+    "one-worker": "0.1.0",
+    "two-workers": "0.1.0",
+    "sglang-router": "0.3.2",
+    "nginx": "1.22.1",
+    "litellm": "1.106.12",
+}
+FACTORS = {
+    "direct": 0.5,
+    "luftpause": 2.0,
+    "one-worker": 2.5,
+    "two-workers": 2.7,
+    "sglang-router": 4.0,
+    "nginx": 1.0,
+    "litellm": 200.0,
+}
+ONLY_IN_ONE = {"one-worker", "two-workers", "litellm"}
 
 
 def sample(factor: float, *, own_process: bool = True) -> Sample:
@@ -65,11 +84,14 @@ def results(*, without: tuple[str, ...] = (), own: Behaviour | None = None) -> R
         absent=dict.fromkeys(without, "is not on PATH"),
         shapes={
             shape.key: {
-                arm: [sample(FACTORS[arm] * speed, own_process=arm != "direct") for speed in (1, 2, 1)] for arm in arms
+                arm: [sample(FACTORS[arm] * speed, own_process=arm != "direct") for speed in (1, 2, 1)]
+                if shape.key == "one" or arm not in ONLY_IN_ONE
+                else []
+                for arm in arms
             }
             for shape in SHAPES
         },
-        behaviour={arm: own if own and arm == "luftpause" else behaviour() for arm in arms},
+        behaviour={arm: own if own and arm == "luftpause" else behaviour() for arm in arms if arm not in ONLY_IN_ONE},
     )
 
 
@@ -106,8 +128,12 @@ def test_tails_compare_best_rounds_so_one_bad_round_does_not_count() -> None:
 def test_every_row_says_met_or_missed_by_how_much() -> None:
     said = verdicts(results())
     assert said["CPU per one-chunk streamed request"] == (
-        "≤ 0.6× sglang-router: **met** (0.50×)",
-        "≤ 100 µs: **met** (100 µs); ≤ 2× nginx: **met** (2.00×)",
+        "≤ 0.6× sglang-router: **met** (0.50×); ≤ 1/80 litellm: **met** (1/100)",
+        "≤ 100 µs: **met** (100 µs); ≤ 2× nginx: **met** (2.00×); ≤ 1/150 litellm: **missed by 1.50×** (1/100)",
+    )
+    assert said["CPU per request, two workers on one port"] == (
+        "≤ 1.15× one worker: **met** (1.08×)",
+        "≤ 1.05× one worker: **missed by 1.03×** (1.08×)",
     )
     assert said["requests/s at saturation, one core"] == (
         "≥ 0.35× nginx: **met** (0.50×)",
@@ -132,8 +158,17 @@ def test_every_row_says_met_or_missed_by_how_much() -> None:
 def test_what_was_not_measured_never_counts_as_met() -> None:
     said = verdicts(results(without=("nginx",)))
     assert said["requests/s at saturation, one core"][0] == "≥ 0.35× nginx: not measured, nginx absent"
-    for must, goal in verdicts(results(without=("luftpause",))).values():
+    said = verdicts(results(without=("one-worker",)))
+    assert said["CPU per request, two workers on one port"][0] == "≤ 1.15× one worker: not measured, one-worker absent"
+    for must, goal in verdicts(results(without=("luftpause", "two-workers"))).values():
         assert "met**" not in must + goal
+
+
+def test_an_arm_stands_only_in_the_tables_of_what_it_was_measured_in() -> None:
+    tables = dict(shape_tables(results()))
+    assert [("litellm" in text, "two-workers" in text) for text in tables.values()] == [
+        (shape.key == "one", shape.key == "one") for shape in SHAPES
+    ]
 
 
 def test_an_upstream_that_stays_open_is_a_miss_whatever_the_others_took() -> None:
@@ -227,6 +262,13 @@ def test_the_configuration_of_our_own_arm_is_valid() -> None:
         0,
         0,
     )
+
+
+def test_litellm_stands_in_front_of_every_engine() -> None:
+    config = json.loads(litellm_config([1001, 1002]))
+    found = [deployment["litellm_params"]["api_base"] for deployment in config["model_list"]]
+    assert found == ["http://127.0.0.1:1001/v1", "http://127.0.0.1:1002/v1"]
+    assert {deployment["model_name"] for deployment in config["model_list"]} == {replies.MODEL}
 
 
 def test_nginx_stands_in_front_of_every_engine_with_one_worker() -> None:

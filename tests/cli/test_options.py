@@ -37,7 +37,7 @@ def invoke(*arguments: str) -> tuple[Result, list[tuple[ServiceOptions, Loaded]]
 def test_without_options_everything_is_default() -> None:
     answer, seen = invoke()
     assert answer.exit_code == 0, answer.output
-    assert seen[0][0] == ServiceOptions(config=None, ready_file=None, overrides={})
+    assert seen[0][0] == ServiceOptions(config=None, ready_file=None, overrides={}, log_level="info")
 
 
 def test_settings_and_options_of_their_own_reach_the_configuration() -> None:

@@ -41,6 +41,7 @@ STATUS = {
             "expected_return_s": 0.5,
         }
     ],
+    "peers": [{"name": "dp1_\x1b[2J", "connected": True, "open_turns": 3}, {"name": "dp2_x", "connected": False}],
     "future": {"ignored": True},
 }
 
@@ -92,7 +93,7 @@ def rows(output: str) -> list[list[str]]:
     ]
 
 
-def test_replicas_held_turns_runs_and_tools_are_tables() -> None:
+def test_replicas_held_turns_runs_tools_and_peers_are_tables() -> None:
     with answering(json.dumps(STATUS).encode()) as (url, answers):
         answer = ask("--url", url)
     assert answer.exit_code == 0, answer.output
@@ -104,6 +105,8 @@ def test_replicas_held_turns_runs_and_tools_are_tables() -> None:
         ["batch", "c[red]1", "4", "1.3 s", "no room"],
         ["paused", "interactive", "7"],
         [r"wiki\u001b[2J", "[red]look", "2", "9", "1.3 s", "61.0 s", "0.5 s"],
+        [r"dp1_\u001b[2J", "up", "3"],
+        ["dp2_x", "lost, in its grace", "0"],
     ]
 
 

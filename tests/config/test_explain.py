@@ -53,7 +53,7 @@ def test_secrets_are_names_only(found: Loaded) -> None:
         ("runtime.port", ["runtime.port"]),
         ("launcher", ["launcher.model_dir", "launcher.log_dir", "launcher.stop_grace", "launcher.models"]),
         ("replicas[0].name", ["replicas[0].name"]),
-        ("tools", ["name", "command", "url", "env", "token_env", "timeout"]),
+        ("tools", ["name", "command", "url", "env", "token_env", "timeout", "timeout_max", "concurrency"]),
     ],
 )
 def test_a_key_narrows_it_down(found: Loaded, key: str, expected: list[str]) -> None:

@@ -16,7 +16,7 @@ MODULE_LINES_MAX = 400
 PUBLIC_METHODS_MAX = 12
 PARAMETERS_MAX = 6
 BANNED_MODULE_NAMES = {"base", "common", "handler", "handlers", "helpers", "manager", "misc", "util", "utils"}
-SUPPRESSIONS_MAX = {"noqa": 14, "pragma": 0, "type: ignore": 9}
+SUPPRESSIONS_MAX = {"noqa": 14, "pragma": 0, "type: ignore": 8}
 """May only fall: each one hides what a tool would say."""
 
 WIDE_CLASSES = {

@@ -119,7 +119,7 @@ def test_an_unknown_class_is_a_400_that_names_both_classes(up: Program) -> None:
 def test_an_unknown_model_is_a_404_with_the_model_in_it(up: Program) -> None:
     answer = post(up, b'{"model": "gpt-9", "messages": []}')
     assert answer.status == 404
-    assert answer.message == "no Generative replica serves model 'gpt-9'"
+    assert answer.message.startswith("no Generative replica serves model 'gpt-9': they serve '")
     good(up)
 
 

@@ -180,3 +180,11 @@ def test_a_terminal_gets_text_and_colour_unless_it_is_unwanted(
         logs.configure("info")
         logging.getLogger("luftpause.test").error("broke")
     assert expected in terminal.getvalue()
+
+
+def test_what_is_always_so_stands_in_every_line_and_a_records_own_field_wins() -> None:
+    with contextlib.redirect_stderr(io.StringIO()) as stream:
+        logs.configure("info", always={"worker": 2})
+        logging.getLogger("luftpause.test").info("one")
+        logging.getLogger("luftpause.test").info("two", extra={"worker": 7})
+    assert [json.loads(line)["worker"] for line in stream.getvalue().splitlines()] == [2, 7]

@@ -6,9 +6,7 @@ lifespan; connections are `http_protocol`'s. Time to send a body is the applicat
 """
 
 import asyncio
-import errno
 import logging
-import socket
 from typing import Final, cast
 
 from uvicorn._types import ASGIApplication
@@ -18,25 +16,19 @@ from uvicorn.lifespan.on import LifespanOn
 
 from luftpause.adapters.http_protocol import DoorProtocol, DoorState
 from luftpause.adapters.http_refusal import PLAIN, Refusals
+from luftpause.adapters.listening import BACKLOG, address_of, listen
 from luftpause.ports.asgi import Application
 
 HEAD_TIMEOUT_S: Final = 20.0
-"""Seconds a client may take to send a request's head; idle connections live `keep_alive_s`."""
+"""Seconds a client may take to send a request's head."""
 
 KEEP_ALIVE_S: Final = 75.0
-BACKLOG: Final = 2048
+"""Seconds that an idle connection is kept."""
+
 ABORT_S: Final = 2.0
 """Seconds applications get to end after their connections were aborted, before they are cancelled."""
 
 _LOGGER: Final = logging.getLogger("luftpause.http")
-
-
-class CannotListenError(Exception):
-    """The address cannot be listened on. The message names it and the way out."""
-
-
-class AddressInUseError(CannotListenError):
-    """Something else listens there."""
 
 
 class ApplicationFailedError(Exception):
@@ -51,8 +43,8 @@ class HttpServer:
         host: name or address to listen on.
         port: 0 picks a free one.
         lifespan: whether the application wants lifespan events.
-        keep_alive_s: how long an idle connection is kept, seconds.
         refusals: how the answers look that the server gives by itself to what is no HTTP.
+        shared: whether other processes serve the same port; see `listening`.
     """
 
     def __init__(
@@ -62,13 +54,13 @@ class HttpServer:
         host: str,
         port: int,
         lifespan: bool = False,
-        keep_alive_s: float = KEEP_ALIVE_S,
         refusals: Refusals = PLAIN,
+        shared: bool = False,
     ) -> None:
         self.host = host
         self.port = port
         self.head_timeout_s = HEAD_TIMEOUT_S
-        self.keep_alive_s = keep_alive_s
+        self.keep_alive_s = KEEP_ALIVE_S
         self._app = app
         self._config = Config(
             cast("ASGIApplication", app),
@@ -79,6 +71,7 @@ class HttpServer:
             proxy_headers=False,
         )
         self._refusals = refusals
+        self._shared = shared
         self._state: DoorState | None = None
         self._lifespan: LifespanOn | LifespanOff | None = None
         self._server: asyncio.Server | None = None
@@ -87,7 +80,7 @@ class HttpServer:
     @property
     def url(self) -> str:
         """Base URL without a final slash; the port is known once started."""
-        return f"http://{_bracketed(self.host)}:{self.port}"
+        return f"http://{address_of(self.host, self.port)}"
 
     async def start(self) -> None:
         """Bind, start the application, accept connections.
@@ -97,7 +90,7 @@ class HttpServer:
             CannotListenError: the address cannot be bound for another reason.
             ApplicationFailedError: the application's lifespan failed.
         """
-        listener = await _listen(self.host, self.port)
+        listener = await listen(self.host, self.port, shared=self._shared)
         self.port = listener.getsockname()[1]
         config = self._config
         if not config.loaded:
@@ -169,33 +162,3 @@ async def _end_tasks(state: DoorState) -> None:
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
-
-
-async def _listen(host: str, port: int) -> socket.socket:
-    address = f"{_bracketed(host)}:{port}"
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-    except socket.gaierror as error:
-        raise CannotListenError(f"cannot listen on {address}: {error.strerror or error}") from error
-    family, kind, protocol, _, target = found[0]
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        listener.bind(target)
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise AddressInUseError(
-                f"{address} is already in use: stop what listens there or choose another port (0 picks a free one)"
-            ) from error
-        raise CannotListenError(f"cannot listen on {address}: {error.strerror}") from error
-    return listener
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -1,10 +1,14 @@
-"""Everything in one process: the services meet through calls, and the link is there for others to join."""
+"""Everything in one process: the services meet through calls, and the link is there for others to join.
+
+Only where `dataplane.workers` asks for several is the LLM door served by processes of its own, over that link.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from luftpause.adapters.link.direct import DirectLink
+from luftpause.assembly.crew import crew_part
 from luftpause.assembly.parts import (
     Plans,
     dataplane_part,
@@ -54,13 +58,16 @@ async def all_in_one(
         link = DirectLink(service)
         launcher = await enter(launcher_part(plans, link, engines, on_change))
         listener = await enter(link_part(plans, service, memory))
-        status = await enter(scheduler_door(plans, service))
-        dataplane = await enter(dataplane_part(plans, link, engines))
-        turns_url = plans.config.runtime.dataplane_url or dataplane.url
+        status = await enter(scheduler_door(plans, service, listener))
+        if plans.config.dataplane.workers > 1:
+            dataplane = await enter(crew_part(plans, link_port=listener.port))
+        else:
+            dataplane = (await enter(dataplane_part(plans, link, engines))).url
+        turns_url = plans.config.runtime.dataplane_url or dataplane
         runtime = await enter(runtime_part(plans, engines, turns_url))
         await launcher.start()
         yield AllInOne(
-            dataplane=dataplane.url,
+            dataplane=dataplane,
             runtime=runtime.url,
             scheduler=status.url,
             link=f"{plans.config.scheduler.host}:{listener.port}",

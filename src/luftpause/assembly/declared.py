@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from luftpause.adapters.journal_file.book import Retention
+from luftpause.adapters.journal_file.journal import Upkeep
 from luftpause.adapters.keyring import Key
 from luftpause.adapters.link.server import Graces
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
@@ -99,6 +101,8 @@ def tool_server_specs(config: Config, env: Mapping[str, str]) -> tuple[ToolServe
             env=server.env,
             token=env.get(server.token_env, "") if server.token_env else "",
             timeout_s=seconds(server.timeout),
+            timeout_max_s=seconds(server.timeout_max),
+            concurrency=server.concurrency,
         )
         for server in config.tools
     )
@@ -154,11 +158,14 @@ def runtime_settings(config: Config) -> RuntimeSettings:
     return RuntimeSettings(
         default_model=ModelName(section.default_model) if section.default_model else None,
         max_running=section.max_running,
+        max_depth=section.max_depth,
+        max_children=section.max_children,
         max_tool_calls=section.max_tool_calls,
         max_tokens=section.max_tokens,
         await_default_s=seconds(section.await_default),
         await_max_s=seconds(section.await_max),
         progress_every_s=seconds(section.progress_period),
+        orphan_grace_s=seconds(section.orphan_grace),
         caller_bytes=config.dataplane.caller_bytes,
     )
 
@@ -178,6 +185,13 @@ def patience(config: Config) -> Patience:
 def state_folder(config: Config) -> Path:
     """Return where the runtime keeps its journal."""
     return Path(config.runtime.state_dir).expanduser()
+
+
+def upkeep(config: Config) -> Upkeep:
+    """Return how long the journal keeps runs that are over."""
+    section = config.runtime
+    keep_for_s = seconds(section.keep_for) or None
+    return Upkeep(retention=Retention(keep_runs=section.keep_runs, keep_for_s=keep_for_s))
 
 
 def log_folder(config: Config) -> Path | None:

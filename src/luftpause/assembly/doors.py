@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from luftpause.adapters.door_guard import DoorGuard
 from luftpause.adapters.http_refusal import PLAIN, Refusals
-from luftpause.adapters.http_server import ApplicationFailedError, CannotListenError, HttpServer
+from luftpause.adapters.http_server import ApplicationFailedError, HttpServer
 from luftpause.adapters.keyring import Key, Keyring
+from luftpause.adapters.listening import CannotListenError
 from luftpause.assembly.start_failed import StartFailedError
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PrincipalId
 from luftpause.core.model.principals import OPERATOR
@@ -27,6 +28,7 @@ class Address:
         allowed_hosts: further host names that the door answers for.
         allowed_origins: web origins that may call, besides the door's own.
         drain_s: how long open requests get to end once the door closes.
+        shared: whether other processes serve the same port.
     """
 
     host: str
@@ -35,6 +37,7 @@ class Address:
     allowed_hosts: Sequence[str] = ()
     allowed_origins: Sequence[str] = ()
     drain_s: float = DRAIN_S
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,9 @@ async def open_door(
         key_in_query=key_in_query,
         refusals=refusals,
     )
-    server = HttpServer(guarded, host=address.host, port=address.port, lifespan=lifespan, refusals=refusals)
+    server = HttpServer(
+        guarded, host=address.host, port=address.port, lifespan=lifespan, refusals=refusals, shared=address.shared
+    )
     try:
         await server.start()
     except (CannotListenError, ApplicationFailedError) as error:

@@ -5,16 +5,20 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import luftpause
 from luftpause.adapters.clock_system import SystemClock
+from luftpause.adapters.decisions_http import HttpDecisions
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.http_refusal import Refusals
 from luftpause.adapters.http_server import HttpServer
+from luftpause.adapters.journal_file.disk import DiskFolder
 from luftpause.adapters.journal_file.journal import FileJournal
+from luftpause.adapters.key_file import KeyFileError, key_in
 from luftpause.adapters.link.server import LinkServer
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
 from luftpause.adapters.memory_file import MemoryFile
@@ -33,6 +37,7 @@ from luftpause.assembly.declared import (
     scheduler_settings,
     state_folder,
     tool_server_specs,
+    upkeep,
 )
 from luftpause.assembly.doors import Access, Address, open_door
 from luftpause.assembly.recording import Recording, recorded_scheduler
@@ -42,6 +47,7 @@ from luftpause.config.units import seconds
 from luftpause.core.model.ids import PeerId
 from luftpause.core.model.replicas import Endpoint
 from luftpause.core.scheduling.events import MemoryRestored
+from luftpause.ports.crew import Crew
 from luftpause.ports.engines import Engines
 from luftpause.ports.journal import JournalFailedError
 from luftpause.ports.scheduler import SchedulerDesk, SchedulerLink
@@ -52,6 +58,7 @@ from luftpause.services.launcher.instance import InstanceView
 from luftpause.services.launcher.planning import plan
 from luftpause.services.launcher.service import LauncherService
 from luftpause.services.runtime import http as runtime_http
+from luftpause.services.runtime.mcp_door.runtime_door import DoorParts
 from luftpause.services.runtime.service import RuntimeService
 from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.keeping import Keeper
@@ -62,11 +69,15 @@ from luftpause.services.status.page import page_routes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
-    """What is to be assembled: the configuration, who may come in, and what is written down."""
+    """What is to be assembled: the configuration, who may come in, and what is written down.
+
+    `worker_command` starts a process that serves the LLM door beside others; see `assembly.crew`.
+    """
 
     config: schema.Config
     access: Access
     recording: Recording = field(default_factory=Recording)
+    worker_command: Sequence[str] = ()
 
 
 def _address(section: schema.Dataplane | schema.Scheduler | schema.Runtime, *, port: int, option: str) -> Address:
@@ -77,6 +88,13 @@ def _address(section: schema.Dataplane | schema.Scheduler | schema.Runtime, *, p
         allowed_hosts=section.allowed_hosts,
         allowed_origins=section.allowed_origins,
     )
+
+
+def dataplane_address(plans: Plans) -> Address:
+    """Return where the LLM door opens; shared where several processes serve it."""
+    section = plans.config.dataplane
+    address = _address(section, port=section.port, option="dataplane.port")
+    return replace(address, drain_s=seconds(section.drain), shared=section.workers > 1)
 
 
 @asynccontextmanager
@@ -133,11 +151,11 @@ async def scheduler_part(plans: Plans, engines: Engines, memory: Remembering) ->
 
 
 @asynccontextmanager
-async def scheduler_door(plans: Plans, service: SchedulerService) -> AsyncIterator[HttpServer]:
+async def scheduler_door(plans: Plans, service: SchedulerService, listener: LinkServer) -> AsyncIterator[HttpServer]:
     """Status and page."""
     section = plans.config.scheduler
     address = _address(section, port=section.http_port, option="scheduler.http_port")
-    app = SchedulerHttp(service).app(more_routes=page_routes())
+    app = SchedulerHttp(service, peers=listener.peers).app(more_routes=page_routes())
     async with open_door(app, address, plans.access.for_operator()) as server:
         yield server
 
@@ -171,18 +189,17 @@ async def link_part(plans: Plans, desk: SchedulerDesk, memory: Remembering) -> A
 
 @asynccontextmanager
 async def dataplane_part(
-    plans: Plans, link: SchedulerLink, engines: Engines, *, peer: PeerId | None = None
+    plans: Plans, link: SchedulerLink, engines: Engines, *, peer: PeerId | None = None, crew: Crew | None = None
 ) -> AsyncIterator[HttpServer]:
-    """The LLM door.
+    """The LLM door, or one worker's part in it.
 
     Raises:
         ConfigError: the key of a replica is not set.
         StartFailedError: the address cannot be used.
     """
     require_keys(plans.config, os.environ)
-    section = plans.config.dataplane
-    address = replace(_address(section, port=section.port, option="dataplane.port"), drain_s=seconds(section.drain))
-    app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer)
+    address = dataplane_address(plans)
+    app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer, crew=crew)
     await app.start()
     try:
         refusals = Refusals(headers=refusal_headers, body=error_at)
@@ -201,8 +218,9 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
     plans.access.check(address)
     endpoint = Endpoint(url=dataplane_url)
     tools = McpTools(tool_server_specs(config, os.environ))
+    folder = state_folder(config)
     service = RuntimeService(
-        FileJournal(state_folder(config), SystemClock()),
+        FileJournal(DiskFolder(folder), SystemClock(), upkeep(config)),
         HttpTurns(engines, endpoint, plans.access.tokens, patience=patience(config)),
         tools,
         settings=runtime_settings(config),
@@ -212,7 +230,13 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
     try:
         await _start_runtime(service)
         try:
-            app = runtime_http.build_app(service, luftpause.__version__)
+            patience_s = seconds(section.turn_timeout)
+            parts = DoorParts(
+                decisions=HttpDecisions(engines, endpoint, plans.access.tokens, timeout_s=patience_s),
+                state_key=_state_key(folder),
+                version=luftpause.__version__,
+            )
+            app = runtime_http.build_app(service, parts)
             refusals = Refusals(body=runtime_http.error_at)
             async with open_door(app, address, plans.access, lifespan=True, refusals=refusals) as server:
                 yield server
@@ -220,6 +244,13 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
             await service.close()
     finally:
         await tools.close()
+
+
+def _state_key(folder: Path) -> bytes:
+    try:
+        return key_in(folder / "mcp.key")
+    except KeyFileError as error:
+        raise StartFailedError(f"runtime.state_dir: {error}") from error
 
 
 async def _start_runtime(service: RuntimeService) -> None:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from luftpause.adapters.link.client import RemoteLink
+from luftpause.assembly.crew import crew_part
 from luftpause.assembly.parts import (
     Plans,
     dataplane_part,
@@ -20,6 +21,7 @@ from luftpause.assembly.parts import (
 from luftpause.assembly.start_failed import StartFailedError
 from luftpause.config.units import seconds
 from luftpause.core.model.ids import PeerId
+from luftpause.ports.crew import Crew
 from luftpause.ports.scheduler import LinkRefusedError
 
 WELCOME_S = 1.0
@@ -45,7 +47,7 @@ async def scheduler_alone(plans: Plans) -> AsyncIterator[SchedulerAlone]:
         memory = await stack.enter_async_context(memory_part(plans))
         service = await stack.enter_async_context(scheduler_part(plans, engines, memory))
         listener = await stack.enter_async_context(link_part(plans, service, memory))
-        status = await stack.enter_async_context(scheduler_door(plans, service))
+        status = await stack.enter_async_context(scheduler_door(plans, service, listener))
         yield SchedulerAlone(url=status.url, link=f"{plans.config.scheduler.host}:{listener.port}")
 
 
@@ -56,10 +58,28 @@ async def dataplane_alone(plans: Plans) -> AsyncIterator[str]:
     Raises:
         StartFailedError: the address cannot be used.
     """
-    peer = PeerId(f"dp_{secrets.token_urlsafe(9)}")
-    scheduler = plans.config.scheduler
-    if scheduler.port == 0:
+    port = plans.config.scheduler.port
+    if port == 0:
         raise StartFailedError("scheduler.port: is 0, so there is no telling where the scheduler's link is; name it")
+    if plans.config.dataplane.workers > 1:
+        async with crew_part(plans, link_port=port) as url:
+            yield url
+    else:
+        async with _linked_dataplane(plans, name="dp") as url:
+            yield url
+
+
+@asynccontextmanager
+async def dataplane_worker(plans: Plans, crew: Crew, number: int) -> AsyncIterator[str]:
+    """Run one worker's part in the LLM door for the length of a block; see `dataplane_alone`."""
+    async with _linked_dataplane(plans, name=f"dp{number}", crew=crew) as url:
+        yield url
+
+
+@asynccontextmanager
+async def _linked_dataplane(plans: Plans, *, name: str, crew: Crew | None = None) -> AsyncIterator[str]:
+    peer = PeerId(f"{name}_{secrets.token_urlsafe(9)}")
+    scheduler = plans.config.scheduler
     link = RemoteLink(
         scheduler.host,
         scheduler.port,
@@ -71,7 +91,7 @@ async def dataplane_alone(plans: Plans) -> AsyncIterator[str]:
     await link.start()
     try:
         await _welcomed(link)
-        async with engines_part(plans) as engines, dataplane_part(plans, link, engines, peer=peer) as door:
+        async with engines_part(plans) as engines, dataplane_part(plans, link, engines, peer=peer, crew=crew) as door:
             yield door.url
     finally:
         await link.close()

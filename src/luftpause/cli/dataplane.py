@@ -11,6 +11,7 @@ from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
+from luftpause.cli.worker import worker_command
 
 
 @click.command(short_help="Start the LLM door.")
@@ -18,6 +19,7 @@ from luftpause.cli.serve import run_service
 @service_options()
 @setting("--host", "dataplane.host", help="Address to listen on.  [default: 127.0.0.1]")
 @setting("--port", "dataplane.port", help="Port to listen on; 0 picks a free one.")
+@setting("--workers", "dataplane.workers", help="Processes that serve the port together.  [default: 1]")
 def command(options: ServiceOptions) -> None:
     """Start the LLM door: takes turns, asks the scheduler where they go, streams the answers through.
 
@@ -25,7 +27,7 @@ def command(options: ServiceOptions) -> None:
     """
     ctx = click.get_current_context()
     config = options.load().config
-    plans = Plans(config=config, access=access_of(ctx, config))
+    plans = Plans(config=config, access=access_of(ctx, config), worker_command=worker_command(options.log_level))
     ctx.exit(run_service(lambda stop: _run(plans, options, stop)))
 
 

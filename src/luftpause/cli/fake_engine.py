@@ -133,7 +133,7 @@ def command(ctx: click.Context, /, **options: object) -> None:
 
     It answers /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models, /classify, /tokenize, /health and
     /metrics. The last user message may hold orders: [tools:N] [parallel:N] [tool:NAME] [tokens:N] [fail:STATUS] [die]
-    [stall] [no-usage] [no-logprobs] [arg:NAME=TEXT].
+    [stall] [no-usage] [no-logprobs] [as-text:FORM] [arg:NAME=TEXT].
     """
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # cutting answers short is what it is for
     chosen = msgspec.convert(options, _Options)

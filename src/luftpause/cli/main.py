@@ -5,6 +5,7 @@ So `luftpause --help` and completion stay fast, whatever the services need. What
 
 import difflib
 import importlib
+import importlib.util
 from collections.abc import Mapping
 
 import click
@@ -20,6 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "runtime": "Start the MCP door.",
     "status": "Show replicas, held turns and runs.",
     "config": "Check and explain the configuration.",
+    "connect": "Point a client at the doors.",
     "fake-engine": "Start an engine that only pretends, for tests.",
     "fake-mcp": "Start MCP tools that only pretend, for tests.",
     "sim": "Simulate scheduling on made-up engines.",
@@ -88,8 +90,15 @@ class LazyGroup(click.Group):
             raise click.exceptions.Exit(failure.exit_code) from None
 
 
+def _version() -> str:
+    """Return the version, and whether its hot path is compiled."""
+    decide = importlib.util.find_spec("luftpause.core.scheduling.decide")
+    is_compiled = decide is not None and not str(decide.origin).endswith(".py")
+    return luftpause.__version__ + "+compiled" * is_compiled
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(luftpause.__version__, message="%(prog)s %(version)s")
+@click.version_option(_version(), message="%(prog)s %(version)s")
 def main() -> None:
     """Keep the run of an agent across its tool calls.
 

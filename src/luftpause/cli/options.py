@@ -27,11 +27,13 @@ class ServiceOptions:
     Attributes:
         overrides: dotted key to text, from `--set` and from options made with `setting`.
         ready_file: where to write the ready file; None writes none.
+        log_level: what is logged, and everything graver.
     """
 
     config: Path | None
     ready_file: Path | None
     overrides: Mapping[str, str]
+    log_level: str
 
     def load(self) -> Loaded:
         """Read the configuration and print its warnings.
@@ -93,7 +95,7 @@ def service_options(*, log_level: str = "info") -> Callable[[Callable[[ServiceOp
         def run(config: Path | None, ready_file: Path | None, log_level: str) -> None:
             logs.configure(log_level)
             overrides = overrides_of(click.get_current_context())
-            callback(ServiceOptions(config=config, ready_file=ready_file, overrides=overrides))
+            callback(ServiceOptions(config=config, ready_file=ready_file, overrides=overrides, log_level=log_level))
 
         return config_option(set_option(_ready_file_option(_log_level_option(log_level)(run))))
 

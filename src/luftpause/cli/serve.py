@@ -31,19 +31,19 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(si
 """A closed terminal ends a service as Ctrl-C does, so that no engine is left behind."""
 
 
-def run_service(main: Main) -> int:
+def run_service(main: Main, *, is_child: bool = False) -> int:
     """Run `main` on uvloop where it exists and return the exit code.
 
     The first SIGINT, SIGTERM or SIGHUP (unless that is ignored, as under nohup) sets the event that `main` was given,
     so that it drains and returns; the second one cancels it, the third one kills. A failure that a person can mend is
-    printed in one line; any other is raised.
+    printed in one line; any other is raised. A child of a service that says so itself keeps quiet about stopping.
     """
     _open_standard_streams()
     gc.set_threshold(*GC_THRESHOLDS)
     _keep_freed_memory()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
-            was_aborted = runner.run(_supervise(main))
+            was_aborted = runner.run(_supervise(main, is_child=is_child))
         except Exception as error:
             failure = failure_of(error)
             if failure is None:
@@ -81,7 +81,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     return factory
 
 
-async def _supervise(main: Main) -> bool:
+async def _supervise(main: Main, *, is_child: bool) -> bool:
     """Return whether a second signal cut it short."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -97,7 +97,8 @@ async def _supervise(main: Main) -> bool:
             service.cancel()
         else:
             stop.set()
-            say("stopping; once more to abort", err=True)
+            if not is_child:
+                say("stopping; once more to abort", err=True)
 
     heeded = [number for number in _STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     for number in heeded:

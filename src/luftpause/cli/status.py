@@ -69,6 +69,14 @@ class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
     expected_return_s: float
 
 
+class PeerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A service that holds the scheduler over its link."""
+
+    name: str
+    connected: bool = False
+    open_turns: int = 0
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """What this command needs of the scheduler's `GET /status`; further fields are none of its business."""
 
@@ -76,6 +84,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     held: list[HeldRow] = []
     runs: list[RunRow] = []
     tools: list[ToolRow] = []
+    peers: list[PeerRow] = []
 
 
 @click.command(short_help="Show replicas, held turns, runs and tools.")
@@ -173,6 +182,8 @@ def tables(status: Status) -> Group:
     parts = [replicas, held if status.held else Text("no held turns"), runs if status.runs else Text("no runs")]
     if status.tools:
         parts.append(_tools(status.tools))
+    if status.peers:
+        parts.append(_peers(status.peers))
     return Group(*parts)
 
 
@@ -182,6 +193,13 @@ def _tools(rows: Sequence[ToolRow]) -> Table:
         times = (f"{seconds:.1f} s" for seconds in (row.p50_s, row.p90_s, row.expected_return_s))
         _add(tools, row.server, row.tool, str(row.running), str(row.returned), *times)
     return tools
+
+
+def _peers(rows: Sequence[PeerRow]) -> Table:
+    peers = _table("peer", "link", "open turns", title="Peers")
+    for row in rows:
+        _add(peers, row.name, "up" if row.connected else "lost, in its grace", str(row.open_turns))
+    return peers
 
 
 def _configured_url(config: Path | None) -> str:

@@ -5,7 +5,7 @@ import os
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -22,7 +22,7 @@ from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
-from luftpause.config.load import Loaded
+from luftpause.cli.worker import worker_command
 from luftpause.config.schema import Config
 from luftpause.services.launcher.instance import InstanceView
 
@@ -41,6 +41,7 @@ class _Story:
 @event_log_options
 @service_options(log_level="warning")
 @setting("--dataplane-port", "dataplane.port", help="Port of the LLM door.  [default: 8080]")
+@setting("--workers", "dataplane.workers", help="Processes of their own for the LLM door.  [default: 1, none]")
 @setting("--runtime-port", "runtime.port", help="Port of the MCP door.  [default: 7000]")
 @setting("--status-port", "scheduler.http_port", help="Port of status and page.  [default: 5001]")
 @setting("--link-port", "scheduler.port", help="Port for services in other processes.  [default: 5000]")
@@ -51,7 +52,7 @@ def command(options: ServiceOptions) -> None:
     two fake ones, and says which. Ctrl-C ends everything.
     """
     ctx = click.get_current_context()
-    story = _story(options.load(), ctx)
+    story = _story(options, ctx)
     ctx.exit(run_service(lambda stop: _run(story, options, stop)))
 
 
@@ -65,24 +66,26 @@ async def _run(story: _Story, options: ServiceOptions, stop: asyncio.Event) -> N
             await stop.wait()
 
 
-def _story(loaded: Loaded, ctx: click.Context) -> _Story:
+def _story(options: ServiceOptions, ctx: click.Context) -> _Story:
+    loaded = options.load()
     config = loaded.config
-    access, recording = access_of(ctx, config), recording_of(ctx)
+    plans = Plans(
+        config=config,
+        access=access_of(ctx, config),
+        recording=recording_of(ctx),
+        worker_command=worker_command(options.log_level),
+    )
     if loaded.source is None and declares_nothing(config):
         engine = find_local_engine(os.environ)
         filled = embedded(config, engine=engine.origin if engine else None, model=find_local_model())
         what = f"No luftpause.toml here, so: {filled.story}."
-        return _Story(
-            plans=Plans(config=filled.config, access=access, recording=recording), what=what, model=filled.model
-        )
+        return _Story(plans=replace(plans, config=filled.config), what=what, model=filled.model)
     models = [model for replica in config.replicas for model in replica.models]
     models += [model.name for model in config.launcher.models]
     what = f"Configuration: {loaded.source or 'environment and command line'}."
     if not models:
         what += " It declares no [[replicas]] and no [[launcher.models]]: every turn will be refused."
-    return _Story(
-        plans=Plans(config=config, access=access, recording=recording), what=what, model=models[0] if models else ""
-    )
+    return _Story(plans=plans, what=what, model=models[0] if models else "")
 
 
 def _banner(story: _Story, addresses: AllInOne) -> None:

@@ -202,9 +202,11 @@ def _quantities(config: Config) -> Iterator[Finding]:
         (("scheduler", "retry_after_max"), config.scheduler.retry_after_max, False),
         (("scheduler", "link_grace"), config.scheduler.link_grace, True),
         (("scheduler", "resync_grace"), config.scheduler.resync_grace, True),
+        (("runtime", "keep_for"), config.runtime.keep_for, True),
         (("runtime", "await_default"), config.runtime.await_default, True),
         (("runtime", "await_max"), config.runtime.await_max, False),
         (("runtime", "progress_period"), config.runtime.progress_period, False),
+        (("runtime", "orphan_grace"), config.runtime.orphan_grace, True),
         (("runtime", "turn_timeout"), config.runtime.turn_timeout, False),
         (("runtime", "retry_pause"), config.runtime.retry_pause, True),
         (("runtime", "retry_pause_max"), config.runtime.retry_pause_max, True),
@@ -215,6 +217,7 @@ def _quantities(config: Config) -> Iterator[Finding]:
         durations.append((("launcher", "models", at, "readiness_timeout"), model.readiness_timeout, False))
     for at, tool in enumerate(config.tools):
         durations.append((("tools", at, "timeout"), tool.timeout, False))
+        durations.append((("tools", at, "timeout_max"), tool.timeout_max, False))
     for path, text, may_be_zero in durations:
         try:
             if seconds(text) == 0 and not may_be_zero:

@@ -148,7 +148,9 @@ class ToolServer(Section, frozen=True):
         url: address of a server over streamable HTTP.
         env: variables added to the environment of `command`.
         token_env: environment variable with a bearer token for `url`; empty means none is sent.
-        timeout: a tool call that takes longer has failed.
+        timeout: a tool call that takes longer has failed, counted from when the server gets it.
+        timeout_max: each sign of progress gives a call another `timeout`, up to this in all.
+        concurrency: calls that the server gets at once, the others wait; 0 for as many as come.
     """
 
     name: ToolServerName
@@ -157,6 +159,8 @@ class ToolServer(Section, frozen=True):
     env: dict[str, str] = {}
     token_env: str = ""
     timeout: Duration = "2m"
+    timeout_max: Duration = "10m"
+    concurrency: Annotated[int, Meta(ge=0)] = 0
 
 
 class Principal(Section, frozen=True):
@@ -181,6 +185,7 @@ class Dataplane(Section, frozen=True):
     Attributes:
         host: address it listens on.
         port: port it listens on; 0 picks a free one and prints it.
+        workers: processes that serve the port together, for when one core is full; more than one needs Linux.
         max_body: a larger request body is refused.
         body_timeout: a request body that takes longer to arrive is refused.
         keepalive_after: a streaming client that waits this long gets its 200 and a first sign of life.
@@ -198,6 +203,7 @@ class Dataplane(Section, frozen=True):
 
     host: str = "127.0.0.1"
     port: Port = 8080
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
     max_body: Size = "32MiB"
     body_timeout: Duration = "1m"
     keepalive_after: Duration = "20s"
@@ -262,14 +268,19 @@ class Runtime(Section, frozen=True):
         host: address it listens on.
         port: port it listens on; 0 picks a free one and prints it.
         state_dir: folder of `runs.jsonl`, from which runs are resumed after a restart, and of `scheduler.memory`.
+        keep_runs: so many runs that are over are kept for status and transcripts; beyond that the oldest trees go.
+        keep_for: a tree whose last run ended longer ago is forgotten; "0s" keeps all that `keep_runs` leaves.
         dataplane_url: base URL of the dataplane that sub-agents use; empty means this process's own.
         default_model: model of a sub-agent that names none; empty means that it must name one.
         max_running: how many sub-agents may run at once.
+        max_depth: how many sub-agents may stand below each other, counted from the first.
+        max_children: how many sub-agents may run at once below one.
         max_tool_calls: tool calls of a sub-agent whose spawn names no number; it bounds its turns at one more.
         max_tokens: longest reply per turn where spawn names none, 0 for no limit; engines reserve memory for it.
         await_default: `await` without a timeout waits this long; many MCP clients give up after a minute.
         await_max: `await` waits at most this long, whatever is asked for.
         progress_period: a client that waits is told this often that it is still being waited for.
+        orphan_grace: a run whose client cancels its `run` call by leaving is cancelled after this long.
         turn_timeout: one turn of a sub-agent takes at most this long without a sign of life.
         turn_tries: a turn whose reply is broken is tried so often, in all.
         retry_pause: pause before the second try of a turn; it doubles before each further one.
@@ -282,14 +293,19 @@ class Runtime(Section, frozen=True):
     host: str = "127.0.0.1"
     port: Port = 7000
     state_dir: str = "state"
+    keep_runs: Annotated[int, Meta(ge=0, le=1_000_000)] = 100_000
+    keep_for: Duration = "30d"
     dataplane_url: str = ""
     default_model: str = ""
     max_running: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    max_depth: Annotated[int, Meta(ge=1, le=100)] = 8
+    max_children: Annotated[int, Meta(ge=1, le=100_000)] = 100
     max_tool_calls: Annotated[int, Meta(ge=0, le=1000)] = 8
     max_tokens: Annotated[int, Meta(ge=0, le=10_000_000)] = 256
     await_default: Duration = "1m"
     await_max: Duration = "10m"
     progress_period: Duration = "10s"
+    orphan_grace: Duration = "30s"
     turn_timeout: Duration = "10m"
     turn_tries: Annotated[int, Meta(ge=1, le=100)] = 5
     retry_pause: Duration = "500ms"

@@ -1,6 +1,10 @@
 """Where the runs' events are kept, so that nothing that was acknowledged is forgotten.
 
-The unit that one runtime owns is the tree; sequence numbers are per run and there is no order across runs.
+The unit that one runtime owns is the tree; sequence numbers are per run and there is no order across runs. Every event
+is kept with the moment of its tree's clock.
+
+A run that is over is kept at hand in a few words and in full where it is out of the way. What is kept for how long is
+the journal's business: it says which runs are gone, and whoever knew them forgets them too.
 """
 
 from collections.abc import Sequence
@@ -8,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.events import Event
-from luftpause.core.runs.replay import History
+from luftpause.core.runs.condensing import RunCondensed
+from luftpause.core.runs.replay import Entry, History
 
 
 class JournalFailedError(Exception):
@@ -26,7 +30,7 @@ class Loaded:
 
     Attributes:
         epoch: under which this runtime now owns it; every append carries it.
-        histories: one per run, in the order of their first records.
+        histories: one per run, in the order of their first records; a run that is over may be condensed.
         last_seq: of each history, the sequence number of its last record.
     """
 
@@ -46,7 +50,7 @@ class Journal(Protocol):
         """
         ...
 
-    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, records: Sequence[Event]) -> int:
+    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, entries: Sequence[Entry]) -> int:
         """Keep events of one run and return the sequence number of the last one, once they are durable.
 
         `expected_seq` is the run's last sequence number as the caller knows it, 0 for a new run.
@@ -54,6 +58,22 @@ class Journal(Protocol):
         Raises:
             JournalFailedError: they may or may not be kept; treat them as not kept.
             StaleAppendError: `expected_seq` or `epoch` is out of date; nothing was written.
+        """
+        ...
+
+    def settle(self, kept: RunCondensed) -> Sequence[RunId]:
+        """Take note that a run is over and of all that has to be at hand of it; records that follow undo that.
+
+        Returns:
+            The runs that are not kept any more, whole trees: from now on nobody knows them.
+        """
+        ...
+
+    async def history(self, run: RunId) -> History:
+        """Read back everything that is kept of one run, with all that was appended so far.
+
+        Raises:
+            JournalFailedError: it cannot be read; a run that nobody knows is no error, but has no entries.
         """
         ...
 

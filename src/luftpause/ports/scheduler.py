@@ -44,6 +44,14 @@ class Ticket:
     placement: asyncio.Future[Placement]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerSeen:
+    """A service that holds the scheduler over the link; while it is not connected, its turns have their grace."""
+
+    peer: PeerId
+    is_connected: bool
+
+
 class SchedulerDesk(Protocol):
     """The scheduler in its own process. Every call returns at once; none of them blocks or awaits."""
 

@@ -1,6 +1,6 @@
 """How the runtime takes a model turn: through the LLM door, like any other agent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +16,14 @@ class TurnFailedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRequest:
-    """One turn of a principal's run. `max_tokens` 0 leaves its length to the engine; no `tools`: it must answer."""
+    """One turn of a principal's run.
+
+    Attributes:
+        tools: to choose from; without any it must answer.
+        max_tokens: of the reply; 0 leaves its length to the engine.
+        answer_schema: JSON schema that the reply should be held to, where the engine can.
+        traceparent: W3C trace context that the turn belongs to, empty for none.
+    """
 
     run: RunId
     parent: RunId | None
@@ -28,6 +35,8 @@ class TurnRequest:
     tools: Sequence[ToolSpec] = ()
     max_tokens: int = 0
     parallel_tool_calls: bool = False
+    answer_schema: Mapping[str, object] | None = None
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,14 +29,15 @@ _SECRET_NAMES = ("authorization", "cookie", "password", "secret", "token", "api_
 _COLOURS = {logging.WARNING: "33", logging.ERROR: "31", logging.CRITICAL: "31"}
 
 
-def configure(level: str, *, style: Style = "auto") -> None:
+def configure(level: str, *, style: Style = "auto", always: Mapping[str, object] | None = None) -> None:
     """Send all logs to standard error. Calling it again replaces what it set up before.
 
     Args:
         level: one of LEVELS, for luftpause itself; libraries below it log warnings only, unless it is "debug".
         style: "auto" writes text on a terminal and JSON elsewhere.
+        always: fields of every line, such as which of several processes wrote it; a record's own win.
     """
-    handler = _StandardErrorHandler(style)
+    handler = _StandardErrorHandler(style, always or {})
     root = logging.getLogger()
     for known in root.handlers[:]:
         if isinstance(known, _StandardErrorHandler):
@@ -96,8 +97,9 @@ class TextFormatter(logging.Formatter):
 class _StandardErrorHandler(logging.StreamHandler[TextIO]):
     """Writes to whatever standard error is at that moment, as tests and daemons exchange it."""
 
-    def __init__(self, style: Style) -> None:
+    def __init__(self, style: Style, always: Mapping[str, object]) -> None:
         super().__init__(sys.stderr)
+        self._always = always
         if style == "json" or (style == "auto" and not sys.stderr.isatty()):
             self.setFormatter(JsonFormatter())
         else:
@@ -105,6 +107,8 @@ class _StandardErrorHandler(logging.StreamHandler[TextIO]):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
+        for name, value in self._always.items():
+            record.__dict__.setdefault(name, value)
         self.stream = sys.stderr
         super().emit(record)
 

@@ -415,6 +415,7 @@ def test_closing_an_exchange_early_closes_its_connection_and_ends_reading() -> N
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 def test_a_large_body_arrives_whole_and_a_slow_engine_slows_its_writing(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Connection] = []
 

@@ -6,7 +6,9 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import pytest
 
@@ -15,6 +17,8 @@ from adapters.journal_file.journal_world import (
     Q,
     R,
     StoppedClock,
+    entries,
+    events_of,
     finished,
     in_time,
     read,
@@ -23,15 +27,16 @@ from adapters.journal_file.journal_world import (
     with_journal,
     write,
 )
-from luftpause.adapters.journal_file.disk import DiskFile
+from luftpause.adapters.journal_file.disk import AppendFile, DiskFile, DiskFolder
 from luftpause.adapters.journal_file.journal import FileJournal
+from luftpause.core.model.ids import RunId
 from luftpause.ports.journal import JournalFailedError, Loaded, StaleAppendError
 
 
 def test_what_was_appended_is_there_after_a_restart_under_a_new_epoch(tmp_path: Path) -> None:
     write(tmp_path, *EVERY_EVENT)
     loaded = read(tmp_path)
-    assert loaded.histories[0].events == EVERY_EVENT
+    assert loaded.histories[0].entries == entries(*EVERY_EVENT)
     assert loaded.last_seq == {R: len(EVERY_EVENT)}
     assert (loaded.epoch, read(tmp_path).epoch) == (2, 2)
 
@@ -53,7 +58,7 @@ def test_a_last_line_cut_anywhere_is_set_aside_and_the_rest_stands(
         (folder / "runs.jsonl").write_bytes(whole[:cut])
         caplog.clear()
         with caplog.at_level(logging.WARNING):
-            assert read(folder).histories[0].events == (spawned(), turn())
+            assert events_of(read(folder).histories[0]) == (spawned(), turn())
         assert [entry.message for entry in caplog.records] == (["journal_end_torn"] if cut > last else [])
         assert (folder / "runs.jsonl").read_bytes() == whole[:last]
         if cut > last:
@@ -64,13 +69,13 @@ def test_a_journal_with_a_torn_end_goes_on(tmp_path: Path) -> None:
     path = write(tmp_path, spawned(), turn())
     path.write_bytes(path.read_bytes()[:-20])
     write(tmp_path, turn(), finished())
-    assert read(tmp_path).histories[0].events == (spawned(), turn(), finished())
+    assert events_of(read(tmp_path).histories[0]) == (spawned(), turn(), finished())
 
 
 def test_a_broken_last_line_is_torn_too(tmp_path: Path) -> None:
     path = write(tmp_path, spawned(), turn())
     path.write_bytes(path.read_bytes()[:-8] + b"ff}\n\n"[:-1])
-    assert read(tmp_path).histories[0].events == (spawned(),)
+    assert events_of(read(tmp_path).histories[0]) == (spawned(),)
 
 
 def test_a_broken_line_in_the_middle_stops_that_run_and_no_other(tmp_path: Path) -> None:
@@ -85,7 +90,7 @@ def test_a_broken_line_in_the_middle_stops_that_run_and_no_other(tmp_path: Path)
 def test_a_second_runtime_on_the_folder_is_told_who_has_it(tmp_path: Path) -> None:
     async def try_again(_journal: FileJournal, _loaded: Loaded) -> str:
         with pytest.raises(JournalFailedError) as refusal:
-            await FileJournal(tmp_path, StoppedClock()).load()
+            await FileJournal(DiskFolder(tmp_path), StoppedClock()).load()
         return str(refusal.value)
 
     assert f"in use by process {os.getpid()}" in in_time(with_journal(tmp_path, try_again))
@@ -110,13 +115,30 @@ def test_the_lock_goes_with_the_process_that_held_it(tmp_path: Path) -> None:
 
 def test_an_append_that_expects_the_wrong_place_writes_nothing(tmp_path: Path) -> None:
     async def stale(journal: FileJournal, loaded: Loaded) -> None:
-        await journal.append(R, R, 0, loaded.epoch, [spawned()])
+        await journal.append(R, R, 0, loaded.epoch, entries(spawned()))
         for seq, epoch in ((0, loaded.epoch), (2, loaded.epoch), (1, loaded.epoch - 1)):
             with pytest.raises(StaleAppendError):
-                await journal.append(R, R, seq, epoch, [turn()])
+                await journal.append(R, R, seq, epoch, entries(turn()))
 
     in_time(with_journal(tmp_path, stale))
-    assert read(tmp_path).histories[0].events == (spawned(),)
+    assert events_of(read(tmp_path).histories[0]) == (spawned(),)
+
+
+File = TypeVar("File", bound=DiskFile)
+
+
+class Opening(DiskFolder, Generic[File]):
+    """A folder with files of a special kind, which are at hand in `opened`."""
+
+    def __init__(self, path: Path, kind: Callable[[Path], File], opened: list[File]) -> None:
+        super().__init__(path)
+        self._at = path
+        self._kind = kind
+        self._opened = opened
+
+    def open(self, name: str) -> AppendFile:
+        self._opened.append(self._kind(self._at / name))
+        return self._opened[-1]
 
 
 class BreakingFile(DiskFile):
@@ -143,20 +165,15 @@ class BreakingFile(DiskFile):
 def test_a_disk_that_fails_fails_the_journal_for_good_and_keeps_nothing_refused(tmp_path: Path, fault: str) -> None:
     async def fail() -> None:
         opened: list[BreakingFile] = []
-
-        def open_file(path: Path) -> BreakingFile:
-            opened.append(BreakingFile(path))
-            return opened[0]
-
-        journal = FileJournal(tmp_path, StoppedClock(), open_file)
+        journal = FileJournal(Opening(tmp_path, BreakingFile, opened), StoppedClock())
         loaded = await journal.load()
-        await journal.append(R, R, 0, loaded.epoch, [spawned(R)])
+        await journal.append(R, R, 0, loaded.epoch, entries(spawned(R)))
         setattr(opened[0], fault, True)
         with pytest.raises(JournalFailedError):
-            await journal.append(Q, Q, 0, loaded.epoch, [spawned(Q)])
+            await journal.append(Q, Q, 0, loaded.epoch, entries(spawned(Q)))
         setattr(opened[0], fault, False)
         with pytest.raises(JournalFailedError, match="has failed"):
-            await journal.append(R, R, 1, loaded.epoch, [turn(R)])
+            await journal.append(R, R, 1, loaded.epoch, entries(turn(R)))
         await journal.close()
 
     in_time(fail())
@@ -181,17 +198,11 @@ class GatedFile(DiskFile):
 def test_nothing_is_acknowledged_before_it_is_synced_and_one_sync_serves_all_that_queued(tmp_path: Path) -> None:
     async def crowd() -> int:
         opened: list[GatedFile] = []
-
-        def open_file(path: Path) -> GatedFile:
-            opened.append(GatedFile(path))
-            return opened[0]
-
-        journal = FileJournal(tmp_path, StoppedClock(), open_file)
+        journal = FileJournal(Opening(tmp_path, GatedFile, opened), StoppedClock())
         loaded = await journal.load()
-        runs = [f"run_{number}" for number in range(50)]
+        runs = [RunId(f"run_{number}") for number in range(50)]
         appends = [
-            asyncio.ensure_future(journal.append(run, run, 0, loaded.epoch, [spawned(run)]))  # type: ignore[arg-type]
-            for run in runs
+            asyncio.ensure_future(journal.append(run, run, 0, loaded.epoch, entries(spawned(run)))) for run in runs
         ]
         assert await asyncio.to_thread(opened[0].syncing.wait, 10)
         assert not any(append.done() for append in appends)
@@ -206,15 +217,15 @@ def test_nothing_is_acknowledged_before_it_is_synced_and_one_sync_serves_all_tha
 
 def test_a_waiter_that_leaves_does_not_undo_its_record(tmp_path: Path) -> None:
     async def leave(journal: FileJournal, loaded: Loaded) -> None:
-        append = asyncio.ensure_future(journal.append(R, R, 0, loaded.epoch, [spawned()]))
+        append = asyncio.ensure_future(journal.append(R, R, 0, loaded.epoch, entries(spawned())))
         await asyncio.sleep(0)
         append.cancel()
         with pytest.raises(asyncio.CancelledError):
             await append
-        await journal.append(R, R, 1, loaded.epoch, [turn()])
+        await journal.append(R, R, 1, loaded.epoch, entries(turn()))
 
     in_time(with_journal(tmp_path, leave))
-    assert len(read(tmp_path).histories[0].events) == 2
+    assert len(read(tmp_path).histories[0].entries) == 2
 
 
 def test_an_unusable_folder_is_named(tmp_path: Path) -> None:

@@ -113,9 +113,9 @@ GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
     ),
     "placed": (
         Placed(TurnId("t"), Placement(replica=ReplicaId("r"), endpoint=Endpoint(url="u"), why="w")),
-        "93a6706c61636564a17487a77265706c696361a172a8656e64706f696e7482a375726ca175ab6170695f6b65795f656e76a0"
+        "93a6706c61636564a17488a77265706c696361a172a8656e64706f696e7482a375726ca175ab6170695f6b65795f656e76a0"
         "a3776879a177a6656e67696e65a46175746fa86469616c65637473c0"
-        "a46b696e64aa67656e65726174697665a56d6f64656ca0",
+        "a46b696e64aa67656e65726174697665a56d6f64656ca0a46c69666500",
     ),
     "refused": (
         Refused(TurnId("t"), Refusal(reason=RefusalReason.EXPIRED, message="m")),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.engine_http.scripted_engine import eventually
 from adapters.link.raw_peers import RESYNC, RawClient, raw_client
 from contracts.fake_desk import FakeDesk
 from contracts.offers import MODEL, PEER, PRINCIPAL, offer, spec
@@ -247,6 +248,24 @@ def test_a_peer_that_came_back_is_not_lost_when_its_grace_would_have_ended(caplo
 
     bounded(story)
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_peers_are_seen_while_they_are_there_and_in_their_grace() -> None:
+    async def story() -> None:
+        desk = RecordingDesk(FakeDesk([spec()]))
+        async with served(desk, grace_s=30.0) as server:
+            assert server.peers() == ()
+            async with raw_client(server.port) as leaving, raw_client(server.port) as staying:
+                await leaving.greet("b")
+                await staying.greet("a")
+                assert [(seen.peer, seen.is_connected) for seen in server.peers()] == [("a", True), ("b", True)]
+                staying.say(Goodbye())
+                await desk.until(lambda: "a" in desk.calls)
+                assert [(seen.peer, seen.is_connected) for seen in server.peers()] == [("b", True)]
+            await eventually(lambda: not server.peers()[0].is_connected)
+            assert [(seen.peer, seen.is_connected) for seen in server.peers()] == [("b", False)]
+
+    bounded(story)
 
 
 def test_a_goodbye_ends_the_peers_turns_at_once() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,19 +27,25 @@ def in_time(work: Awaitable[T]) -> T:
     return asyncio.run(bounded())
 
 
-def stdio_spec(folder: Path, name: str = "small", **changes: float) -> ToolServerSpec:
-    return ToolServerSpec(
-        name=name,
-        command=("${python}", str(SERVER), "stdio"),
-        env={"SMALL_TOOLS_LOG": str(folder / "log")},
-        timeout_s=changes.get("timeout_s", 20.0),
-        backoff_s=changes.get("backoff_s", 0.05),
+def stdio_spec(folder: Path, **changes: float) -> ToolServerSpec:
+    env = {"SMALL_TOOLS_LOG": str(folder / "log")}
+    spec = ToolServerSpec(name="small", command=("${python}", str(SERVER), "stdio"), env=env)
+    return changed(spec, **changes)
+
+
+def changed(spec: ToolServerSpec, **changes: float) -> ToolServerSpec:
+    """A server as tests want it: patient, and back at once."""
+    spec = replace(spec, timeout_s=changes.get("timeout_s", 20.0), backoff_s=changes.get("backoff_s", 0.05))
+    return replace(
+        spec,
+        timeout_max_s=changes.get("timeout_max_s", spec.timeout_max_s),
+        concurrency=int(changes.get("concurrency", 0)),
     )
 
 
 @contextmanager
-def http_server(folder: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    command = [sys.executable, str(SERVER), "http", str(port)]
+def http_server(folder: Path, port: int = 0, era: str = "http") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    command = [sys.executable, str(SERVER), era, str(port)]
     environment = {**os.environ, "SMALL_TOOLS_LOG": str(folder / "log")}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
         try:
@@ -60,10 +67,10 @@ async def connected(*specs: ToolServerSpec) -> AsyncIterator[McpTools]:
 
 
 async def tool(tools: McpTools, name: str) -> ToolSpec:
-    return next(each for each in await tools.catalogue() if name in (each.name, each.qualified))
+    return next(each for each in await tools.catalogue([name]) if name in (each.name, each.qualified))
 
 
-async def call(tools: McpTools, name: str, **arguments: object) -> ToolOutcome:
+async def call(tools: McpTools, name: str, /, **arguments: object) -> ToolOutcome:
     return await tools.call(await tool(tools, name), arguments, "run_1/1/c1")
 
 

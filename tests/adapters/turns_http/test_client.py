@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -269,3 +270,32 @@ def test_the_end_of_a_run_is_reported_and_never_raises(answer: Answer) -> None:
 
     asked = in_time(end())
     assert (asked.line, asked.headers["authorization"]) == ("DELETE /v1/runs/run_1 HTTP/1.1", "Bearer t")
+
+
+SHAPE = {"type": "object", "required": ["n"]}
+
+
+def test_a_turn_that_must_answer_asks_the_engine_to_keep_the_shape() -> None:
+    _, (asked,) = in_time(taken(stream(events(*SAYS_HELLO)), request=replace(PLAIN, answer_schema=SHAPE)))
+    wanted = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SHAPE}}
+    assert asked.json["response_format"] == wanted
+    _, (with_tools,) = in_time(taken(stream(events(*SAYS_HELLO)), request=replace(FULL, answer_schema=SHAPE)))
+    assert "response_format" not in with_tools.json
+
+
+@pytest.mark.parametrize("code", [400, 422])
+def test_an_engine_that_does_not_understand_the_shape_is_asked_without_it(code: int) -> None:
+    refusal = status(code, "no grammars here")
+    reply, asked = in_time(taken(refusal, stream(events(*SAYS_HELLO)), request=replace(PLAIN, answer_schema=SHAPE)))
+    assert reply == HELLO
+    assert ["response_format" in each.json for each in asked] == [True, False]
+    with pytest.raises(TurnFailedError, match="no grammars here"):
+        in_time(taken(refusal, refusal, request=replace(PLAIN, answer_schema=SHAPE)))
+
+
+def test_a_turn_belongs_to_the_trace_that_it_was_spawned_in() -> None:
+    traced = replace(PLAIN, traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+    _, (asked,) = in_time(taken(stream(events(*SAYS_HELLO)), request=traced))
+    assert asked.headers["traceparent"] == traced.traceparent
+    _, (plain,) = in_time(taken(stream(events(*SAYS_HELLO))))
+    assert "traceparent" not in plain.headers

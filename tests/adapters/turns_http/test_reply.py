@@ -1,11 +1,19 @@
 import itertools
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.turns_http.scripted_door import SAYS_HELLO, call_piece, delta, events
-from luftpause.adapters.turns_http.reply import BrokenReplyError, EmptyReplyError, ReplyAssembler, error_text
+from luftpause.adapters.turns_http.reply import (
+    CALLS_MAX,
+    CHARS_MAX,
+    BrokenReplyError,
+    EmptyReplyError,
+    ReplyAssembler,
+    error_text,
+)
 from luftpause.adapters.turns_http.sse import EVENT_BYTES_MAX, EventReader, EventTooLongError
 from luftpause.core.runs.messages import ToolCall
 from luftpause.ports.turns import TurnReply
@@ -122,3 +130,30 @@ def test_an_endless_event_is_an_error() -> None:
 )
 def test_an_error_body_is_told_whatever_its_shape(body: bytes, said: str) -> None:
     assert error_text(body) == said
+
+
+def test_a_reply_without_end_counts_as_cut() -> None:
+    assembler = ReplyAssembler()
+    chunk = msgspec.json.encode(delta(content="x" * 999))
+    taken = 0
+    while not assembler.is_full:
+        assembler.take(chunk)
+        taken += 1
+    assert taken == -(-CHARS_MAX // 999)
+    assert assembler.finished().finish == "length"
+
+
+def test_calls_without_end_count_as_cut_and_the_first_of_them_are_kept() -> None:
+    assembler = ReplyAssembler()
+    for index in itertools.count():
+        assembler.take(msgspec.json.encode(call_piece(index=index, id=f"c{index}", name="look", arguments="{}")))
+        if assembler.is_full:
+            break
+    reply = assembler.finished()
+    assert (len(reply.message.tool_calls), reply.finish) == (CALLS_MAX, "length")
+
+
+def test_arguments_without_end_count_as_well() -> None:
+    assembler = ReplyAssembler()
+    assembler.take(msgspec.json.encode(call_piece(index=0, id="c", name="look", arguments="x" * CHARS_MAX)))
+    assert assembler.is_full

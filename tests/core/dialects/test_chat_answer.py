@@ -253,3 +253,12 @@ def test_whatever_comes_is_read(documents: list[bytes]) -> None:
     pieces = read(*(b"data: " + document + b"\n\n" for document in documents))
 
     assert [piece for piece in pieces[:-1] if isinstance(piece, Done | Failed)] == []
+
+
+@pytest.mark.parametrize("arguments", [b'"\xff"', b'{"x":"\xff"}'])
+def test_arguments_that_are_no_text_are_a_failure(arguments: bytes) -> None:
+    call = b'{"index":0,"id":"a","function":{"name":"f","arguments":%b}}' % arguments
+    reader = ChatStreamReader()
+    pieces = reader.feed(b'data: {"choices":[{"delta":{"tool_calls":[%b]}}]}\n\n' % call)
+    assert pieces[-1] == Failed("the engine sent what is no Chat Completions answer")
+    assert reader.end() == []

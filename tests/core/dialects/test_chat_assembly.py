@@ -1,11 +1,14 @@
 import itertools
+from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luftpause.core.dialects.chat_assembly import ChatAssembly
+from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX
+from luftpause.core.dialects.chat_assembly import ChatAssembly, CompletionAssembly
+from luftpause.core.dialects.dialect import UnfitAnswerError
 
 TEXT = (
     b'data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":'
@@ -25,6 +28,9 @@ CALLS = (
     b'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]},'
     b'"finish_reason":"tool_calls"}]}\n\n'
 )
+
+
+REAL = Path(__file__).parent / "anthropic_messages" / "golden"
 
 
 def assembled(stream: bytes, *cuts: int) -> object:
@@ -62,7 +68,7 @@ def test_parallel_tool_calls_are_told_apart_by_their_index() -> None:
         {
             "index": 0,
             "message": {
-                "content": None,
+                "content": "",
                 "role": "assistant",
                 "reasoning_content": "hm",
                 "tool_calls": [
@@ -101,3 +107,74 @@ def test_whatever_comes_becomes_a_document(stream: bytes) -> None:
 
 def test_a_refusal_passes_as_it_came() -> None:
     assert ChatAssembly().error(500, b"sorry") == b"sorry"
+
+
+@pytest.mark.parametrize(
+    ("delta", "content"),
+    [
+        (b'{"content":null}', ""),
+        (b'{"reasoning_content":"hm"}', ""),
+        (b'{"content":null,"tool_calls":[{"index":0,"id":"a"}]}', ""),
+        (b'{"content":"I look.","tool_calls":[{"index":0,"id":"a"}]}', "I look."),
+    ],
+)
+def test_an_answer_without_text_has_an_empty_one(delta: bytes, content: str) -> None:
+    whole = assembled(b'data: {"choices":[{"delta":%b,"finish_reason":"stop"}]}\n\n' % delta)
+    assert isinstance(whole, dict)
+    assert whole["choices"][0]["message"]["content"] == content
+
+
+@pytest.mark.parametrize("name", ["chat_tool", "chat_text", "chat_stop"])
+def test_it_is_as_a_real_llama_server_writes_it_whole(name: str) -> None:
+    """Two answers of one engine, one streamed: they differ in what the model said, and in ids and times."""
+    whole, streamed = (
+        msgspec.json.decode((REAL / f"{name}.json").read_bytes()),
+        assembled((REAL / f"{name}.sse").read_bytes()),
+    )
+    assert shape_of(streamed) == shape_of(whole)
+
+
+def shape_of(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: shape_of(each) for key, each in sorted(value.items()) if key != "timings"}
+    if isinstance(value, list):
+        return [shape_of(each) for each in value]
+    return value == "" if isinstance(value, str) else type(value).__name__
+
+
+def test_its_calls_are_known_by_the_ids_that_the_client_gets() -> None:
+    assembly = ChatAssembly()
+    assembly.feed(CALLS)
+    assert assembly.call_ids() == ("a", "b")
+
+
+COMPLETION = (
+    b'data: {"id":"c1","object":"text_completion","choices":[{"index":0,"text":"Hel","logprobs":'
+    b'{"tokens":["Hel"]},"finish_reason":null}]}\n\n'
+    b'data: {"choices":[{"index":0,"text":"lo","logprobs":{"tokens":["lo"]},"finish_reason":null}]}\n\n'
+    b'data: {"choices":[{"index":0,"text":"","finish_reason":"length"}],"usage":{"prompt_tokens":1}}\n\n'
+    b"data: [DONE]\n\n"
+)
+
+
+@given(cuts=st.lists(st.integers(0, len(COMPLETION)), max_size=6))
+def test_a_completion_is_put_together_wherever_it_is_cut(cuts: list[int]) -> None:
+    assembly = CompletionAssembly()
+    for start, end in itertools.pairwise([0, *sorted(cuts), len(COMPLETION)]):
+        assert assembly.feed(COMPLETION[start:end]) == b""
+    choice = {"text": "Hello", "index": 0, "logprobs": {"tokens": ["Hel", "lo"]}, "finish_reason": "length"}
+    assert msgspec.json.decode(assembly.end()) == {
+        "id": "c1",
+        "object": "text_completion",
+        "choices": [choice],
+        "usage": {"prompt_tokens": 1},
+    }
+    assert assembly.call_ids() == ()
+
+
+def test_an_event_that_is_too_long_leaves_no_hole() -> None:
+    assembly = ChatAssembly()
+    assembly.feed(b"data: " + b"x" * (ANSWER_BYTES_MAX + 10))
+    assembly.feed(b"\n\n" + TEXT)
+    with pytest.raises(UnfitAnswerError, match="too long"):
+        assembly.end()

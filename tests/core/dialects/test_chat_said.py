@@ -1,9 +1,17 @@
 import json
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from luftpause.core.dialects.chat_said import AnswerText, conversation_in
-from luftpause.core.dialects.said import TEXT_CHARS_MAX, Utterance
+from luftpause.core.dialects.chat_said import (
+    said_in_chat,
+    said_in_messages,
+    said_in_responses,
+    text_in_chat_answer,
+)
+from luftpause.core.dialects.said import Utterance
+
+READERS = (said_in_chat, said_in_messages, said_in_responses)
 
 
 def test_texts_are_read_whatever_shape_they_have() -> None:
@@ -17,7 +25,7 @@ def test_texts_are_read_whatever_shape_they_have() -> None:
             {},
         ],
     }
-    assert conversation_in(json.dumps(body).encode()) == [
+    assert said_in_chat(json.dumps(body).encode()) == [
         Utterance("system", "Help."),
         Utterance("user", "What now?"),
         Utterance("assistant", ""),
@@ -30,51 +38,79 @@ ASKED, ANSWERED = {"role": "user", "content": "What now?"}, {"role": "assistant"
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("read", "body"),
     [
-        {"system": [{"type": "text", "text": "Help."}], "messages": [ASKED, ANSWERED]},
-        {"instructions": "Help.", "input": [ASKED, {"type": "reasoning", "id": "r", "summary": []}, ANSWERED]},
+        (said_in_messages, {"system": [{"type": "text", "text": "Help."}], "messages": [ASKED, ANSWERED]}),
+        (
+            said_in_responses,
+            {"instructions": "Help.", "input": [ASKED, {"type": "reasoning", "id": "r", "summary": []}, ANSWERED]},
+        ),
     ],
 )
-def test_what_is_said_beside_the_messages_is_said_first(body: dict[str, object]) -> None:
+def test_what_is_said_beside_the_messages_is_said_first(
+    read: Callable[[bytes], Sequence[Utterance]], body: dict[str, object]
+) -> None:
     said = [Utterance("system", "Help."), Utterance("user", "What now?"), Utterance("assistant", "Wait.")]
-    assert conversation_in(json.dumps(body).encode()) == said
+    assert read(json.dumps(body).encode()) == said
 
 
 def test_a_text_alone_is_the_users() -> None:
-    assert conversation_in(b'{"input": "What now?"}') == [Utterance("user", "What now?")]
+    assert said_in_responses(b'{"input": "What now?"}') == [Utterance("user", "What now?")]
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"messages": 3}', b'{"messages": [3]}', b'{"x": ' + b"[" * 99_999])
-def test_what_cannot_be_read_says_nothing(body: bytes) -> None:
-    assert list(conversation_in(body)) == []
+@pytest.mark.parametrize(
+    ("read", "body"),
+    [
+        (said_in_chat, {"messages": [ASKED], "input": 7, "system": {}, "instructions": []}),
+        (said_in_messages, {"messages": [ASKED], "input": 7, "instructions": []}),
+        (said_in_responses, {"input": [ASKED], "messages": 7, "system": {}}),
+    ],
+)
+def test_a_member_of_another_dialect_hides_nothing(
+    read: Callable[[bytes], Sequence[Utterance]], body: dict[str, object]
+) -> None:
+    assert read(json.dumps(body).encode()) == [Utterance("user", "What now?")]
 
 
-def test_the_text_of_a_stream_is_joined_wherever_it_is_cut() -> None:
-    stream = b"".join(
-        b"data: %b\n\n" % json.dumps({"choices": [{"delta": delta}]}).encode()
-        for delta in ({"role": "assistant"}, {"content": "Hel"}, {"reasoning_content": "hm"}, {"content": "lo"})
-    )
-    for cut in range(len(stream)):
-        answer = AnswerText(stream=True)
-        answer.feed(stream[:cut])
-        answer.feed(stream[cut:])
-        assert answer.text() == "Hello"
+def test_an_answer_of_several_items_is_one() -> None:
+    items = [
+        ASKED,
+        {"role": "assistant", "content": "Wait"},
+        {"type": "reasoning"},
+        {"role": "assistant", "content": "."},
+    ]
+    body = json.dumps({"input": [*items, ASKED, {"role": "assistant", "content": "No."}]}).encode()
+    assert [(each.role, each.text) for each in said_in_responses(body)] == [
+        ("user", "What now?"),
+        ("assistant", "Wait."),
+        ("user", "What now?"),
+        ("assistant", "No."),
+    ]
 
 
-def test_the_text_of_a_whole_answer_is_read_at_its_end() -> None:
-    answer = AnswerText(stream=False)
-    for piece in (b'{"choices":[{"message":', b'{"content":"Hello"}}]}'):
-        answer.feed(piece)
-    assert answer.text() == "Hello"
-    assert answer.text() == "Hello"
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'{"messages": 3, "input": 3}', b'{"messages": [3], "input": [3]}', b'{"x": ' + b"[" * 99_999]
+)
+def test_what_cannot_be_read_says_nothing(read: Callable[[bytes], Sequence[Utterance]], body: bytes) -> None:
+    assert list(read(body)) == []
 
 
-@pytest.mark.parametrize("stream", [True, False])
-def test_too_long_a_text_is_not_kept(stream: bool) -> None:
-    answer = AnswerText(stream=stream)
-    chunk = json.dumps({"choices": [{"delta": {"content": "x" * 1000}}]}).encode()
-    for _ in range(TEXT_CHARS_MAX // 1000 + 2):
-        answer.feed(b"data: " + chunk + b"\n\n")
-    assert answer.text() is None
-    assert sum(map(len, answer._texts)) <= TEXT_CHARS_MAX + 1000
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        ({"choices": [{"delta": {"role": "assistant"}}]}, ""),
+        ({"choices": [{"delta": {"content": "a", "reasoning_content": "hm"}}]}, "a"),
+        ({"choices": [{"index": 0, "message": {"content": [{"type": "text", "text": "a"}]}}, {"index": 1}]}, "a"),
+        ({"choices": [{"index": 1, "delta": {"content": "b"}}]}, ""),
+        ({"choices": [7]}, ""),
+        ({"error": {}}, ""),
+    ],
+)
+def test_the_text_of_an_answer_is_its_first_choices(document: object, text: str) -> None:
+    assert text_in_chat_answer(json.dumps(document).encode()) == text
+
+
+@pytest.mark.parametrize("document", [b"", b"[DONE]", b"[" * 99_999])
+def test_what_is_no_answer_has_no_text(document: bytes) -> None:
+    assert text_in_chat_answer(document) == ""

@@ -225,3 +225,9 @@ def test_an_engine_that_tells_the_token_alone_is_believed() -> None:
 
 def test_a_refusal_passes_as_the_engine_said_it() -> None:
     assert LabelBack(LABELS).error(400, b'{"error":1}') == b'{"error":1}'
+
+
+def test_a_member_that_is_no_text_is_refused_before_anything_waits() -> None:
+    body = b'{"input":"x","labels":["a","b"],"\xff":1}'
+    with pytest.raises(BadRequestError, match="no UTF-8"):
+        Decide().peek("/v1/decide", body, with_identity=False)

@@ -1,6 +1,12 @@
 import pytest
 
-from luftpause.core.dialects.engine_refusals import MESSAGE_CHARS_MAX, EngineRefusal, is_too_long, read_refusal
+from luftpause.core.dialects.engine_refusals import (
+    MESSAGE_CHARS_MAX,
+    EngineRefusal,
+    is_too_long,
+    is_unseen,
+    read_refusal,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,3 +33,10 @@ def test_a_conversation_that_no_longer_fits_is_known_by_its_words_or_its_code() 
     assert is_too_long("exceeds the available Context Size")
     assert is_too_long("no", "context_length_exceeded")
     assert not is_too_long("no")
+
+
+def test_an_engine_that_reads_texts_only_is_known_by_its_words() -> None:
+    hint = "if this is unexpected, you may need to provide the mmproj"
+    assert is_unseen(f"image input is not supported - hint: {hint}")
+    assert is_unseen("This model does not support audio input")
+    assert not is_unseen("the image is too large")

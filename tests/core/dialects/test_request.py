@@ -1,7 +1,14 @@
 import pytest
 from msgspec import Raw
 
-from luftpause.core.dialects.request import BadRequestError, cache_key_in, model_in, read_members, stream_in
+from luftpause.core.dialects.request import (
+    BadRequestError,
+    cache_key_in,
+    check_text,
+    model_in,
+    read_members,
+    stream_in,
+)
 
 BODY = b'{"model": "m", "input": [1, {"a": "b"}], "stream": true, "prompt_cache_key": "k", "other": 1}'
 
@@ -40,3 +47,10 @@ def test_a_cache_key_is_a_text_of_bounded_length(key: object, expected: str) -> 
 )
 def test_keys_that_are_repeated_elsewhere_than_at_the_top_do_no_harm(body: bytes) -> None:
     assert read_members(body, (), "input") == {}
+
+
+@pytest.mark.parametrize("body", [b'{"x":"\xff"}', b'{"x":"\xed\xa0\x80"}'])
+def test_what_is_to_be_written_anew_must_be_text(body: bytes) -> None:
+    with pytest.raises(BadRequestError, match="no UTF-8 at byte 6"):
+        check_text(body)
+    check_text('{"x":"é"}'.encode())

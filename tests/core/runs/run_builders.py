@@ -2,15 +2,28 @@
 
 from dataclasses import replace
 
-from luftpause.core.model.ids import CallerId, Instant, ModelName, PrincipalId, RunId, ToolCallId
+from luftpause.core.model.ids import ActiveMs, CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import ServiceClass, Usage
-from luftpause.core.runs.advance import Decision, decide
-from luftpause.core.runs.events import Event, RunSpawned, ToolCallIntended, ToolReturned, TurnTaken
+from luftpause.core.runs.actions import Record, TakeTurn
+from luftpause.core.runs.advance import decide
+from luftpause.core.runs.decision import Decision
+from luftpause.core.runs.events import (
+    ApprovalAsked,
+    ApprovalDecided,
+    ApprovalScope,
+    Event,
+    MessageSent,
+    RunSpawned,
+    ToolCallIntended,
+    ToolReturned,
+    TurnTaken,
+)
 from luftpause.core.runs.messages import AssistantMessage, ToolCall
-from luftpause.core.runs.state import CallingTools, Concluding, Generating, State
+from luftpause.core.runs.replay import Entry, History
+from luftpause.core.runs.state import State
 from luftpause.core.runs.tools import ToolSpec
 
-NOW = Instant(0.0)
+NOW = ActiveMs(0)
 
 
 def tool(name: str) -> ToolSpec:
@@ -52,18 +65,45 @@ def returned(call: str, text: str = "found", *, failed: bool = False, run: str =
     return ToolReturned(run=RunId(run), call=ToolCallId(call), text=text, failed=failed, took_ms=30)
 
 
-def after(*events: Event, state: State | None = None) -> Decision:
+def after(*events: Event, state: State | None = None, now: int = 0) -> Decision:
     """The decision on the last of these events."""
     decision = Decision(state=state or State())
     for event in events:
-        decision = decide(decision.state, event, NOW)
+        decision = decide(decision.state, event, ActiveMs(now))
     return decision
 
 
-def dateless(state: State) -> State:
-    """The state with every phase dated 0, to compare what was lived with what was replayed."""
-    runs = state.runs
-    for run, known in state.runs.items():
-        if isinstance(known.phase, Generating | CallingTools | Concluding):
-            runs = runs.set(run, replace(known, phase=replace(known.phase, since=NOW)))
-    return replace(state, runs=runs)
+def history(run: str, *events: Event, damage: str = "") -> History:
+    return History(run=RunId(run), entries=tuple(Entry(event, NOW) for event in events), damage=damage)
+
+
+def asked(call: str, *, repeatable: bool = False, run: str = "r") -> ApprovalAsked:
+    return ApprovalAsked(run=RunId(run), call=ToolCallId(call), tool="s__look", reason="it asks", repeatable=repeatable)
+
+
+def decided(
+    call: str, *, allow: bool = True, scope: ApprovalScope = ApprovalScope.ONCE, run: str = "r"
+) -> ApprovalDecided:
+    return ApprovalDecided(run=RunId(run), call=ToolCallId(call), allow=allow, by="me", scope=scope)
+
+
+def sent(text: str = "more", run: str = "r") -> MessageSent:
+    return MessageSent(run=RunId(run), text=text)
+
+
+def used(tokens: int, *calls: str, run: str = "r", text: str = "") -> TurnTaken:
+    """A turn that cost so many tokens."""
+    return replace(said(text, *calls, run=run), usage=Usage(prompt_tokens=tokens, completion_tokens=0))
+
+
+def recorded(decision: Decision) -> tuple[Event, ...]:
+    """All that a decision orders to record."""
+    return tuple(action.event for action in decision.actions if isinstance(action, Record))
+
+
+def the_turn(*events: Event, state: State | None = None, now: int = 0) -> TakeTurn:
+    """The turn that the last of these events orders, and nothing else."""
+    decision = after(*events, state=state, now=now)
+    (action,) = decision.actions
+    assert isinstance(action, TakeTurn)
+    return action

@@ -1,9 +1,10 @@
 import pytest
 
 from core.runs.run_builders import after, intended, returned, said, spawned, tool
-from luftpause.core.model.ids import RunId, ToolCallId
-from luftpause.core.runs.actions import Action, CallTool, CancelWork, CheckCall, EndRun, ReportEnd, TakeTurn
-from luftpause.core.runs.advance import ANCESTOR_CANCELLED, BUDGET_SPENT_TEXT, OUTCOME_UNKNOWN_TEXT, cancellations
+from luftpause.core.model.ids import PrincipalId, RunId, ToolCallId
+from luftpause.core.runs.actions import Action, CallTool, CancelWork, CheckCall, Record, ReportEnd, TakeTurn
+from luftpause.core.runs.advance import BUDGET_SPENT_TEXT
+from luftpause.core.runs.calls import OUTCOME_UNKNOWN_TEXT
 from luftpause.core.runs.events import (
     Event,
     RunCancelled,
@@ -13,6 +14,7 @@ from luftpause.core.runs.events import (
     RunSpawned,
     ToolCallRejected,
 )
+from luftpause.core.runs.go_on import ANCESTOR_CANCELLED, cancellations
 from luftpause.core.runs.invariants import check
 from luftpause.core.runs.messages import SystemMessage, ToolMessage, UserMessage
 
@@ -56,9 +58,9 @@ def test_a_run_without_tool_budget_is_offered_no_tools() -> None:
 
 def test_a_reply_without_calls_ends_the_run_with_its_text() -> None:
     decision = after(spawned(), said("42"))
-    assert decision.actions == (EndRun(ending=RunFinished(run=R, result="42")),)
+    assert decision.actions == (Record(event=RunFinished(run=R, result="42")),)
     over = after(RunFinished(run=R, result="42"), state=decision.state)
-    assert over.actions == (CancelWork(run=R), ReportEnd(run=R))
+    assert over.actions == (CancelWork(run=R), ReportEnd(run=R, principal=PrincipalId("p")))
     assert over.state.running == 0
 
 
@@ -109,7 +111,7 @@ def test_calls_beyond_the_budget_are_not_made_and_the_model_hears_so() -> None:
 
 def test_whatever_the_model_says_after_the_budget_is_the_result() -> None:
     decision = after(spawned(budget=0), said("I would call", "c1"))
-    assert decision.actions == (EndRun(ending=RunFinished(run=R, result="I would call")),)
+    assert decision.actions == (Record(event=RunFinished(run=R, result="I would call")),)
 
 
 def test_work_is_counted_for_the_run() -> None:
@@ -139,7 +141,7 @@ def test_recovery_checks_a_call_without_intent_again() -> None:
 
 def test_recovery_records_an_end_that_was_not_recorded() -> None:
     actions = after(spawned(), said("42"), RunRecovered(run=R)).actions
-    assert actions == (EndRun(ending=RunFinished(run=R, result="42")),)
+    assert actions == (Record(event=RunFinished(run=R, result="42")),)
 
 
 def test_cancelling_a_run_cancels_all_that_runs_below_it() -> None:
@@ -152,8 +154,8 @@ def test_cancelling_a_run_cancels_all_that_runs_below_it() -> None:
     decision = after(*family, RunCancelled(run=R, why="test"))
     assert decision.actions == (
         CancelWork(run=R),
-        ReportEnd(run=R),
-        EndRun(ending=RunCancelled(run=RunId("grandkid"), why=ANCESTOR_CANCELLED)),
+        ReportEnd(run=R, principal=PrincipalId("p")),
+        Record(event=RunCancelled(run=RunId("grandkid"), why=ANCESTOR_CANCELLED)),
     )
 
 
@@ -168,12 +170,12 @@ def test_cancelling_a_run_that_is_over_still_cancels_all_that_runs_below_it() ->
 
 def test_a_child_of_a_cancelled_run_does_not_start() -> None:
     decision = after(spawned(), RunCancelled(run=R, why="test"), spawned("kid", parent="r"))
-    assert decision.actions == (EndRun(ending=RunCancelled(run=RunId("kid"), why=ANCESTOR_CANCELLED)),)
+    assert decision.actions == (Record(event=RunCancelled(run=RunId("kid"), why=ANCESTOR_CANCELLED)),)
 
 
 def test_a_failed_run_leaves_its_children_alone() -> None:
     decision = after(spawned(), spawned("kid", parent="r"), RunFailed(run=R, error="engine gone"))
-    assert decision.actions == (CancelWork(run=R), ReportEnd(run=R))
+    assert decision.actions == (CancelWork(run=R), ReportEnd(run=R, principal=PrincipalId("p")))
 
 
 NOTHING: tuple[Action, ...] = ()

@@ -1,6 +1,6 @@
 import pytest
 
-from core.runs.run_builders import after, said, spawned
+from core.runs.run_builders import NOW, after, said, spawned
 from luftpause.core.model.ids import RunId
 from luftpause.core.runs.events import Event, RunCancelled, RunFailed, RunFinished
 from luftpause.core.runs.view import RunStatus, view
@@ -16,16 +16,22 @@ R = RunId("r")
         ((said("42"),), RunStatus.RUNNING, "concluding", None, None),
         ((RunFinished(run=R, result="42"),), RunStatus.FINISHED, "over", "42", None),
         ((RunFailed(run=R, error="gone"),), RunStatus.FAILED, "over", None, "gone"),
-        ((RunCancelled(run=R, why="on request"),), RunStatus.CANCELLED, "over", None, "cancelled: on request"),
+        (
+            (RunCancelled(run=R, why="on request"),),
+            RunStatus.CANCELLED,
+            "over",
+            None,
+            "on request",
+        ),
     ],
 )
 def test_a_run_is_shown_as_it_stands(
     events: tuple[Event, ...], status: RunStatus, phase: str, result: str | None, error: str | None
 ) -> None:
-    shown = view(after(spawned(), *events).state, R)
+    shown = view(after(spawned(), *events).state, R, NOW)
     assert (shown.status, shown.phase, shown.result, shown.error) == (status, phase, result, error)
 
 
 def test_an_unknown_run_has_no_view() -> None:
     with pytest.raises(KeyError):
-        view(after().state, R)
+        view(after().state, R, NOW)

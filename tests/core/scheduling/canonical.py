@@ -1,6 +1,5 @@
 """Values of the core as text, equal when they are, in every process: maps and sets in the order of their text."""
 
-from dataclasses import fields, is_dataclass
 from enum import Enum
 
 from immutables import Map
@@ -24,8 +23,8 @@ def text_of(value: object) -> str:
             return f"<{', '.join(sorted(map(text_of, value)))}>"
         case tuple():
             return f"{type(value).__name__}({', '.join(map(text_of, value))})"
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            told = (f"{field.name}={text_of(getattr(value, field.name))}" for field in fields(value))
+        case _ if names := getattr(type(value), "_fields", None) or getattr(type(value), "__dataclass_fields__", None):
+            told = (f"{name}={text_of(getattr(value, name))}" for name in names)
             return f"{type(value).__name__}({', '.join(told)})"
         case _:
             raise TypeError(f"a {type(value).__name__} is no value of the core: {value!r}")

@@ -126,16 +126,19 @@ def test_a_run_that_switches_models_goes_where_the_model_is() -> None:
     assert world.place(arrived("t2", "r", model="n")) == "b"
 
 
+WAY_OUT = "ask for one of these, or declare it under [[replicas]] or [[launcher.models]]"
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (ReplicaKind.GENERATIVE, "no Generative replica serves model 'nope'"),
-        (ReplicaKind.SINGLE_PASS, "no Single-pass replica serves model 'nope'"),
+        (ReplicaKind.GENERATIVE, "no Generative replica serves model 'nope': they serve 'm'; "),
+        (ReplicaKind.SINGLE_PASS, "no Single-pass replica serves model 'nope': they serve 'm'; "),
     ],
 )
 def test_an_unknown_model_is_refused_at_once_in_the_words_that_clients_know(kind: ReplicaKind, message: str) -> None:
     world = World(spec("a"), spec("c", kind=ReplicaKind.SINGLE_PASS))
-    assert only(world.tell(arrived("t", model="nope", kind=kind)), RefuseTurn).why.message == message
+    assert only(world.tell(arrived("t", model="nope", kind=kind)), RefuseTurn).why.message == message + WAY_OUT
     assert not world.state.runs
 
 

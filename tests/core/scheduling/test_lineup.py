@@ -1,7 +1,7 @@
 """Who waits, in the order in which they go."""
 
 from luftpause.core.model.ids import CallerId, PrincipalId
-from luftpause.core.scheduling.lineup import Lineup
+from luftpause.core.scheduling.lineup import Candidate, Lineup
 
 ALICE, BOB = PrincipalId("alice"), PrincipalId("bob")
 X, Y = CallerId("x"), CallerId("y")
@@ -24,9 +24,9 @@ def test_principals_stand_by_their_standing_and_their_callers_below_them_by_thei
 
 
 def test_the_first_of_a_queue_is_the_first_who_stands_in_it() -> None:
-    assert WAITING.first(ONE) == (ALICE, X, ONE)
-    assert WAITING.first(OTHER) == (ALICE, Y, OTHER)
-    assert WAITING.first(ONE | OTHER) == (ALICE, X, ONE)
+    assert WAITING.first(ONE) == Candidate(ALICE, X, ONE)
+    assert WAITING.first(OTHER) == Candidate(ALICE, Y, OTHER)
+    assert WAITING.first(ONE | OTHER) == Candidate(ALICE, X, ONE)
     assert WAITING.first(4) is None
     assert Lineup().first(ONE) is None
 
@@ -39,7 +39,7 @@ def test_a_standing_that_changes_moves_a_principal_with_all_its_callers() -> Non
 
 def test_who_stands_nowhere_any_more_is_not_in_it() -> None:
     left = WAITING.left((ALICE, X), ((0, 5), (0, 5)), ONE)
-    assert left.first(ONE) == (BOB, X, ONE | OTHER)
+    assert left.first(ONE) == Candidate(BOB, X, ONE | OTHER)
     gone = left.left((ALICE, Y), ((0, 5), (1, 2)), OTHER).left((BOB, X), ((1, 3), (1, 3)), ONE)
     assert order(gone) == [(BOB, X)]
     assert gone.left((BOB, X), ((1, 3), (1, 3)), OTHER) == Lineup()

@@ -1,6 +1,7 @@
 """A persistent list in order of standing."""
 
 import random
+from operator import attrgetter
 
 import pytest
 
@@ -17,7 +18,7 @@ def told_by(ranking: Ranking) -> Told:
 def prove(ranking: Ranking, told: Told) -> None:
     entries = list(ranking.entries(-1))
     assert told_by(ranking) == told
-    assert entries == sorted(entries)
+    assert entries == sorted(entries, key=attrgetter("standing"))
     lengths = [len(chunk.entries) for chunk in ranking.chunks]
     assert max(lengths, default=0) <= CHUNK_MAX
     assert len(lengths) < 2 or min(lengths) >= CHUNK_MIN

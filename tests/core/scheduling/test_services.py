@@ -3,9 +3,9 @@
 import pytest
 
 from luftpause.core.model.ids import ModelName
-from luftpause.core.model.refusals import Refusal, RefusalReason
+from luftpause.core.model.refusals import MODELS_NAMED_MAX, Refusal, RefusalReason
 from luftpause.core.model.replicas import ReplicaKind
-from luftpause.core.scheduling.services import MODELS_NAMED_MAX, service_for
+from luftpause.core.scheduling.services import service_for
 
 GENERATIVE, SINGLE_PASS = ReplicaKind.GENERATIVE, ReplicaKind.SINGLE_PASS
 

@@ -15,6 +15,7 @@ from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFinished, TurnReport, TurnsRenewed
+from luftpause.ports.crew import Crew
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
@@ -138,7 +139,7 @@ def chat_bytes(*headers: bytes, body: bytes = BODY) -> bytes:
 
 @contextlib.asynccontextmanager
 async def open_door(
-    engine: ScriptedEngine | None = None, *, settings: DataplaneSettings | None = None
+    engine: ScriptedEngine | None = None, *, settings: DataplaneSettings | None = None, crew: Crew | None = None
 ) -> AsyncIterator[Door]:
     """Start everything; at the end check that every turn that was opened has ended once."""
     scheduler = PlayedScheduler()
@@ -147,7 +148,7 @@ async def open_door(
             await stack.enter_async_context(engine.listening())
             scheduler.endpoint = Endpoint(url=engine.url)
         engines = HttpEngines()
-        dataplane = Dataplane(scheduler, engines, settings or DataplaneSettings())
+        dataplane = Dataplane(scheduler, engines, settings or DataplaneSettings(), crew=crew)
         refusals = Refusals(headers=refusal_headers, body=error_at)
         server = HttpServer(dataplane, host="127.0.0.1", port=0, refusals=refusals)
         await server.start()

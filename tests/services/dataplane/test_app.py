@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -11,9 +12,11 @@ from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, R
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
 from luftpause.ports.asgi import Message
+from luftpause.ports.crew import CrewAwayError
 from luftpause.services.dataplane.app import RUNS
 from luftpause.services.dataplane.headers import for_client, for_engine, query_for_engine, refusal_headers, run_to_echo
 from luftpause.services.dataplane.settings import DataplaneSettings
+from luftpause.telemetry.exposition import Counts, Family, Sample
 from services.dataplane.door import BODY, CHAT, RUN, chat_bytes, open_door
 
 
@@ -373,5 +376,80 @@ def test_only_http_is_spoken() -> None:
         async with open_door() as door:
             with pytest.raises(ValueError, match="websocket"):
                 await door.dataplane({"type": "websocket"}, no_receive, no_send)
+
+    run_bounded(main())
+
+
+def test_gemini_clients_are_told_of_models_in_their_shape() -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"GET", b"/v1beta/models?pageSize=1&key=x")
+            assert [model["name"] for model in json.loads(reply.body)["models"]] == ["models/a", "models/m"]
+            one = await fetch(door.url, b"GET", b"/v1beta/models/%6D")
+            assert json.loads(one.body) == json.loads(reply.body)["models"][1]
+            for path in (b"/v1beta/models/none", b"/v1beta/models/m:unknown", b"/v1beta/models/"):
+                missing = await fetch(door.url, b"GET", path)
+                error = json.loads(missing.body)["error"]
+                assert (missing.status, error["status"]) == (404, "NOT_FOUND")
+                assert "they serve 'a', 'm'; ask for one of these" in error["message"]
+            door.scheduler.away = asyncio.Event()
+            assert (await fetch(door.url, b"POST", b"/v1beta/models", b"content-length: 0")).status == 405
+            verb = await fetch(door.url, b"POST", b"/v1beta/models/m:embedContent", b"content-length: 0")
+            assert (verb.status, json.loads(verb.body)["error"]["status"]) == (404, "NOT_FOUND")
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("path", [b"/v1/responses", b"/v1/chat/completions"])
+def test_who_wants_a_websocket_is_told_at_once_to_do_without(path: bytes) -> None:
+    offer = (
+        b"connection: Upgrade",
+        b"upgrade: websocket",
+        b"sec-websocket-version: 13",
+        b"sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==",
+        b"openai-beta: responses_websockets=2026-02-06",
+    )
+
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"GET", path, *offer)
+            assert (reply.status, reply.header(b"upgrade")) == (426, b"HTTP/1.1")
+            assert json.loads(reply.body)["error"]["code"] == "no_websocket"
+            assert "post to it" in json.loads(reply.body)["error"]["message"]
+            assert (await fetch(door.url, b"GET", path)).status == 405
+            assert (await fetch(door.url, b"GET", b"/v1/nothing", *offer)).status == 404
+            await door.still_answers()
+
+    run_bounded(main())
+
+
+class PlayedCrew:
+    """One other worker, which has counted nothing but itself."""
+
+    def __init__(self) -> None:
+        self.own: Callable[[], Counts] = tuple
+        self.away = False
+
+    def shows(self, own: Callable[[], Counts]) -> None:
+        self.own = own
+
+    async def counts(self) -> Counts:
+        if self.away:
+            raise CrewAwayError("the other workers cannot be asked")
+        return (*self.own(), Family("others", "", "counter", (Sample("others_total", (), 1.0),)))
+
+
+def test_a_worker_among_others_shows_what_all_counted_or_says_that_it_cannot() -> None:
+    crew = PlayedCrew()
+
+    async def main() -> None:
+        async with open_door(engine_that_answers([]), crew=crew) as door:
+            await door.chat()
+            text = (await fetch(door.url, b"GET", b"/metrics")).body.decode()
+            assert 'luftpause_dataplane_requests_total{class="interactive",status="200"} 1.0' in text
+            assert "others_total 1.0" in text
+            crew.away = True
+            answer = await fetch(door.url, b"GET", b"/metrics")
+            assert (answer.status, b"cannot be asked" in answer.body) == (500, True)
 
     run_bounded(main())

@@ -9,7 +9,7 @@ from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, 
 from luftpause.core.dialects.dialect import Peek, Translation
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError
-from luftpause.core.model.ids import ModelName, ReplicaId
+from luftpause.core.model.ids import ModelName, ReplicaId, ToolCallId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.services.dataplane import routes
@@ -25,7 +25,7 @@ class Shouting(OpenAiChat):
 
     name = "shouting"
 
-    def translate(self, path: str, body: bytes) -> Translation:
+    def translate(self, path: str, body: bytes, turn: str = "") -> Translation:
         if b"IMPOSSIBLE" in body:
             raise BadRequestError("`IMPOSSIBLE` cannot be said in Chat Completions")
         return Lowered(body.lower())
@@ -35,6 +35,8 @@ class Shouting(OpenAiChat):
 
 
 class Lowered:
+    left_out = ()
+
     def __init__(self, request: bytes) -> None:
         self.request = request
         self._kept = b""
@@ -51,6 +53,9 @@ class Lowered:
 
     def error(self, status: int, body: bytes) -> bytes:
         return b"%d " % status + body.upper()
+
+    def call_ids(self) -> tuple[ToolCallId, ...]:
+        return ()
 
 
 def placement(engine: EngineKind = EngineKind.VLLM) -> Placement:
@@ -108,6 +113,7 @@ def test_what_only_the_engine_can_read_goes_as_it_came() -> None:
     assert (forwarded.request.body, forwarded.back) == (odd, None)
 
 
+@pytest.mark.interpreted
 def test_an_engine_that_speaks_the_dialect_gets_the_very_bytes_at_the_very_address() -> None:
     forwarded = forward(asked(Shouting()), placement(), speaks=True)
 
@@ -129,6 +135,7 @@ def shouting(monkeypatch: pytest.MonkeyPatch) -> None:
 STREAM = (b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n', b'data: {"choices":[{"finish_reason":"stop"}]}\n\n')
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("shouting")
 def test_a_translated_turn_comes_back_translated() -> None:
     async def main() -> None:
@@ -147,6 +154,7 @@ def test_a_translated_turn_comes_back_translated() -> None:
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("shouting")
 def test_a_translated_refusal_keeps_status_and_retry_after() -> None:
     async def main() -> None:
@@ -165,6 +173,7 @@ def test_a_translated_refusal_keeps_status_and_retry_after() -> None:
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("shouting")
 def test_what_cannot_be_said_is_refused_and_ends_the_turn() -> None:
     async def main() -> None:
@@ -177,6 +186,7 @@ def test_what_cannot_be_said_is_refused_and_ends_the_turn() -> None:
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.usefixtures("shouting")
 def test_a_turn_that_is_translated_and_assembled_is_both() -> None:
     async def main() -> None:

@@ -7,7 +7,7 @@ from adapters.engine_http.scripted_engine import run_bounded
 from luftpause.core.dialects.failures import FailureCode
 from luftpause.ports.asgi import BodyTooLongError, ClientLeftError, Leave
 from luftpause.ports.engines import Header
-from luftpause.services.dataplane.intake import IntakeError, check_media_type, read_body
+from luftpause.services.dataplane.intake import IntakeError, check_encoding, check_media_type, read_body
 from luftpause.services.dataplane.settings import DataplaneSettings
 
 SMALL = DataplaneSettings(max_body_bytes=10)
@@ -77,3 +77,17 @@ def test_the_media_type_that_came_is_named() -> None:
     check_media_type({b"content-type": b"application/json"})
     with pytest.raises(IntakeError, match="it is 'text/x'"):
         check_media_type({b"content-type": b"text/x"})
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"br", b"zstd", b"deflate", b"gzip, identity", b"\xff"])
+def test_a_compressed_body_is_refused_and_the_way_out_told(encoding: bytes) -> None:
+    with pytest.raises(IntakeError) as refused:
+        check_encoding({b"content-encoding": encoding})
+    assert refused.value.failure.code is FailureCode.UNSUPPORTED_MEDIA_TYPE
+    assert repr(encoding.decode("ascii", "backslashreplace")) in refused.value.failure.message
+    assert "without compression" in refused.value.failure.message
+
+
+@pytest.mark.parametrize("headers", [{}, {b"content-encoding": b"identity"}, {b"content-encoding": b" Identity "}])
+def test_a_plain_body_may_say_that_it_is_one(headers: dict[bytes, bytes]) -> None:
+    check_encoding(headers)

@@ -82,6 +82,30 @@ def test_an_engine_that_has_answered_but_said_nothing_yet_is_waited_for_the_same
     run_bounded(main())
 
 
+@pytest.mark.parametrize("status", [b"200 OK", b"404 No"])
+def test_nothing_is_put_into_an_answer_whose_length_was_told_or_that_is_a_refusal(status: bytes) -> None:
+    async def main() -> None:
+        speak = asyncio.Event()
+
+        async def prefills(visit: Visit) -> None:
+            await visit.request()
+            whole = answer(CHUNK, status=status, headers=b"content-type: text/event-stream\r\n")
+            visit.send(whole[: -len(CHUNK)])
+            await speak.wait()
+            visit.send(CHUNK)
+
+        async with open_door(ScriptedEngine(prefills)) as door, connected(door.url) as client:
+            client.send(chat_bytes())
+            reply = await client.head()
+            assert not door.dataplane._around.keepalives._due
+            speak.set()
+            assert await client.reader.readexactly(int(reply.header(b"content-length") or 0)) == CHUNK
+            await door.still_answers()
+
+    run_bounded(main())
+
+
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("settings", "body"),
     [
@@ -108,6 +132,7 @@ def test_nobody_else_gets_anything_before_the_answer(
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("retry_after", [b"", b"retry-after: 0\r\n"])
 @pytest.mark.parametrize("status", [b"429 Too Many", b"503 Loading"])
 def test_after_the_200_a_busy_engine_is_asked_again(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from adapters.engine_http.scripted_engine import eventually, run_bounded
 from luftpause.core.model.ids import ReplicaId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
 from luftpause.ports.engines import EngineRequest, EngineUnreachableError, Header, Take
@@ -37,10 +38,13 @@ class Engine:
     statuses: dict[bytes, int | None]
     asked: list[EngineRequest] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    asleep: asyncio.Event | None = None
 
     async def send(self, endpoint: Endpoint, request: EngineRequest) -> Refusal:
         assert endpoint is HERE
         self.asked.append(request)
+        if self.asleep is not None:
+            await self.asleep.wait()
         status = self.statuses[request.path]
         if status is None:
             await asyncio.Event().wait()
@@ -53,8 +57,8 @@ class Engine:
         pass
 
 
-def placed(engine: EngineKind = EngineKind.AUTO, dialects: tuple[str, ...] | None = None) -> Placement:
-    return Placement(replica=ReplicaId("a"), endpoint=HERE, why="", engine=engine, dialects=dialects)
+def placed(engine: EngineKind = EngineKind.AUTO, dialects: tuple[str, ...] | None = None, life: int = 0) -> Placement:
+    return Placement(replica=ReplicaId("a"), endpoint=HERE, why="", engine=engine, dialects=dialects, life=life)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +140,79 @@ def test_an_engine_is_asked_again_after_a_while() -> None:
         assert await spoken.at(placed(), "messages")
 
     asyncio.run(main())
+
+
+def test_two_hundred_first_turns_ask_one_question() -> None:
+    async def main() -> None:
+        engine = Engine({PATHS["messages"]: 400, PATHS["responses"]: 404}, asleep=asyncio.Event())
+        spoken = Spoken(engine)
+        names = ["messages", "responses"] * 100
+        turns = [asyncio.create_task(spoken.at(placed(), name)) for name in names]
+        await eventually(lambda: len(engine.asked) == 2)
+        assert engine.asleep is not None
+        engine.asleep.set()
+        assert await asyncio.gather(*turns) == [name == "messages" for name in names]
+        assert len(engine.asked) == 2
+
+    run_bounded(main())
+
+
+def test_a_client_that_leaves_takes_the_answer_from_nobody() -> None:
+    async def main() -> None:
+        engine = Engine({PATHS["messages"]: 400}, asleep=asyncio.Event())
+        spoken = Spoken(engine)
+        leaves, stays = (asyncio.create_task(spoken.at(placed(), "messages")) for _ in range(2))
+        await eventually(lambda: len(engine.asked) == 1)
+        leaves.cancel()
+        await asyncio.gather(leaves, return_exceptions=True)
+        assert leaves.cancelled()
+        assert engine.asleep is not None
+        engine.asleep.set()
+        assert await stays
+        assert await spoken.at(placed(), "messages")
+        assert len(engine.asked) == 1
+
+    run_bounded(main())
+
+
+def test_no_turn_waits_longer_than_the_question_may_last() -> None:
+    async def main() -> None:
+        engine = Engine({PATHS["messages"]: None})
+        spoken = Spoken(engine, ask_s=0.02)
+        assert await asyncio.gather(*(spoken.at(placed(), "messages") for _ in range(20))) == [False] * 20
+        assert len(engine.asked) == 1
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("change", ["another life", "it failed", "nothing there"])
+def test_an_engine_that_may_be_another_one_is_asked_again(change: str) -> None:
+    async def main() -> None:
+        engine = Engine({PATHS["messages"]: 400})
+        spoken = Spoken(engine)
+        assert await spoken.at(placed(life=1), "messages")
+        engine.statuses[PATHS["messages"]] = 404
+        if change == "it failed":
+            spoken.forget(placed(life=1))
+        elif change == "nothing there":
+            spoken.answered(placed(life=1), "messages", 500)
+            assert await spoken.at(placed(life=1), "messages"), "that tells nothing of what it speaks"
+            spoken.answered(placed(life=1), "messages", 404)
+        assert not await spoken.at(placed(life=2 if change == "another life" else 1), "messages")
+        assert len(engine.asked) == 2
+
+    run_bounded(main())
+
+
+def test_whoever_closes_asks_no_more() -> None:
+    async def main() -> None:
+        engine = Engine({PATHS["messages"]: 400}, asleep=asyncio.Event())
+        spoken = Spoken(engine)
+        turn = asyncio.create_task(spoken.at(placed(), "messages"))
+        await eventually(lambda: len(engine.asked) == 1)
+        await spoken.close()
+        await asyncio.gather(turn, return_exceptions=True)
+        assert turn.cancelled()
+        assert engine.refusals == []
+
+    run_bounded(main())

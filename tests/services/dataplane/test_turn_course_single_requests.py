@@ -222,3 +222,68 @@ def test_tokens_of_messages_are_counted_natively_and_in_other_words() -> None:
         assert (reply.status, json.loads(reply.body)["type"]) == (502, "error")
 
     through(received, told(b'{ "input_tokens": 4 }'), told(b'{"count":5}'), told(b"{}"), story=story)
+
+
+COMPLETION = (
+    b'data: {"id":"c","object":"text_completion","choices":[{"index":0,"text":"on","finish_reason":null}]}\n\n',
+    b'data: {"choices":[{"index":0,"text":"e","finish_reason":"stop"}],"usage":%b}\n\n' % USAGE,
+    b"data: [DONE]\n\n",
+)
+
+
+def test_a_completion_at_llama_server_is_asked_for_as_a_stream_and_put_together() -> None:
+    """It would not notice that its client left."""
+    received: list[Received] = []
+
+    async def story(door: Door) -> None:
+        door.scheduler.engine_kind = EngineKind.LLAMA_CPP
+        reply = await post(door, b"/v1/completions?x=1", b'{"model":"m","prompt":"x"}')
+        assert (reply.status, reply.header(b"content-type")) == (200, b"application/json")
+        said = json.loads(reply.body)
+        assert (said["object"], said["id"], said["usage"]) == ("text_completion", "c", json.loads(USAGE))
+        assert said["choices"] == [{"index": 0, "text": "one", "logprobs": None, "finish_reason": "stop"}]
+        assert received[0].line == b"POST /v1/completions?x=1 HTTP/1.1"
+        asked = json.loads(received[0].body)
+        assert asked == {"model": "m", "prompt": "x", "stream": True, "stream_options": {"include_usage": True}}
+        ending = door.scheduler.endings[0]
+        assert isinstance(ending, TurnFinished)
+        assert (ending.finish, ending.usage) == ("stop", Usage(prompt_tokens=9, completion_tokens=1))
+
+    through(received, chunked(*COMPLETION), story=story)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model":"m","prompt":["x","y"]}',
+        b'{"model":"m","prompt":"x","n":2}',
+        b'{"model":"m"}',
+        b'{"model":"m","prompt":"\\ud800"}',
+    ],
+)
+def test_several_completions_are_asked_for_as_they_are(body: bytes) -> None:
+    received: list[Received] = []
+
+    async def story(door: Door) -> None:
+        door.scheduler.engine_kind = EngineKind.LLAMA_CPP
+        assert (await post(door, b"/v1/completions", body)).body == b"[]"
+        assert received[0].body == body
+
+    through(received, told(b"[]"), story=story)
+
+
+def test_tokens_of_a_gemini_conversation_are_counted() -> None:
+    received: list[Received] = []
+
+    async def story(door: Door) -> None:
+        door.scheduler.engine_kind = EngineKind.LLAMA_CPP
+        path, body = b"/v1beta/models/m:countTokens?key=x", b'{"contents":[{"parts":[{"text":"hi"}]}]}'
+        reply = await post(door, path, body)
+        assert (reply.status, reply.body) == (200, b'{"totalTokens":7}')
+        assert received[0].line == b"POST /v1/chat/completions/input_tokens HTTP/1.1"
+        assert json.loads(received[0].body)["model"] == "m"
+        assert door.scheduler.offers[0].shape is ERRAND
+        refused = await post(door, path, b'{"contents":7}')
+        assert (refused.status, json.loads(refused.body)["error"]["status"]) == (400, "INVALID_ARGUMENT")
+
+    through(received, told(b'{"input_tokens":7}'), story=story)

@@ -377,7 +377,7 @@ def test_shutting_down_aborts_what_is_open_and_ends_its_turn() -> None:
             await arrived.wait()
             assert door.scheduler.kinds == []
             for task in asyncio.all_tasks():  # what the server does to applications that outlive the grace
-                if "HttpCall._run" in repr(task.get_coro()):
+                if "HttpCall" in repr(task.get_coro()):
                     task.cancel()
             await eventually(lambda: door.scheduler.kinds == ["TurnFailed"])
             await engine.visits[0].closed.wait()

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import Usage
-from luftpause.core.runs.events import Event
+from luftpause.core.runs.condensing import RunCondensed
 from luftpause.core.runs.messages import AssistantMessage, ToolCall, ToolMessage
-from luftpause.core.runs.replay import History
+from luftpause.core.runs.replay import Entry, History
 from luftpause.core.runs.tools import ToolHints, ToolSpec
 from luftpause.ports.journal import JournalFailedError, Loaded, StaleAppendError
 from luftpause.ports.tools import ToolOutcome
@@ -83,14 +83,17 @@ async def hold(_request: TurnRequest) -> TurnReply:
     raise TurnFailedError("unreachable")
 
 
-def tool_spec(name: str, *, read_only: bool = True, schema: Mapping[str, object] = AT) -> ToolSpec:
+def tool_spec(
+    name: str, *, read_only: bool = True, destructive: bool = False, schema: Mapping[str, object] = AT
+) -> ToolSpec:
     return ToolSpec(
         name=name,
         server="fake",
         tool=name,
         description=f"{name}s",
         schema=schema,
-        hints=ToolHints(read_only=read_only),  # silent about destroying, as most servers are
+        # Most servers are silent about destroying.
+        hints=ToolHints(read_only=read_only and not destructive, says_destructive=destructive),
     )
 
 
@@ -104,12 +107,16 @@ class FakeTools:
         default_factory=lambda: {"look": look}
     )
     unsafe: frozenset[str] = frozenset()
+    destructive: frozenset[str] = frozenset()
     made: list[tuple[str, str]] = field(default_factory=list)
     asked: list[Sequence[str] | None] = field(default_factory=list)
 
     async def catalogue(self, wanted: Sequence[str] | None = None) -> Sequence[ToolSpec]:
         self.asked.append(wanted)
-        return [tool_spec(name, read_only=name not in self.unsafe) for name in sorted(self.tools)]
+        return [
+            tool_spec(name, read_only=name not in self.unsafe, destructive=name in self.destructive)
+            for name in sorted(self.tools)
+        ]
 
     async def call(self, tool: ToolSpec, arguments: Mapping[str, object], key: str) -> ToolOutcome:
         self.made.append((tool.name, key))
@@ -120,10 +127,13 @@ class FakeTools:
 class MemoryJournal:
     """Keeps events in memory; hand the same `kept` to another one to restart."""
 
-    kept: dict[RunId, list[Event]] = field(default_factory=dict)
+    kept: dict[RunId, list[Entry]] = field(default_factory=dict)
     epoch: int = 0
     broken: bool = False
     closed: bool = False
+    read_back: list[RunId] = field(default_factory=list)
+    settled: dict[RunId, RunCondensed] = field(default_factory=dict)
+    to_forget: tuple[RunId, ...] = ()
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     knocked: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -134,11 +144,11 @@ class MemoryJournal:
         self.epoch += 1
         return Loaded(
             epoch=self.epoch,
-            histories=tuple(History(run=run, events=tuple(events)) for run, events in self.kept.items()),
+            histories=tuple(History(run=run, entries=tuple(events)) for run, events in self.kept.items()),
             last_seq={run: len(events) for run, events in self.kept.items()},
         )
 
-    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, records: Sequence[Event]) -> int:
+    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, entries: Sequence[Entry]) -> int:
         self.knocked.set()
         await self.gate.wait()
         await asyncio.sleep(0)
@@ -147,8 +157,18 @@ class MemoryJournal:
         events = self.kept.setdefault(run, [])
         if expected_seq != len(events) or epoch != self.epoch:
             raise StaleAppendError(f"{run}: {expected_seq} is not {len(events)}")
-        events.extend(records)
+        events.extend(entries)
         return len(events)
+
+    def settle(self, kept: RunCondensed) -> Sequence[RunId]:
+        self.settled[kept.run] = kept
+        gone, self.to_forget = self.to_forget, ()
+        return gone
+
+    async def history(self, run: RunId) -> History:
+        self.read_back.append(run)
+        await asyncio.sleep(0)
+        return History(run=run, entries=tuple(self.kept.get(run, ())))
 
     async def close(self) -> None:
         self.closed = True
@@ -183,6 +203,6 @@ async def runtime(
         await service.close()
 
 
-def order(task: str = "find the moon", **changes: object) -> SpawnOrder:
-    values: dict[str, object] = {"principal": ANONYMOUS_PRINCIPAL, "caller": CallerId("c"), **changes}
-    return SpawnOrder(task=task, **values)  # type: ignore[arg-type]
+def order(task: object = "find the moon", **changes: object) -> SpawnOrder:
+    values: dict[str, object] = {"principal": ANONYMOUS_PRINCIPAL, "caller": CallerId("c"), "task": task, **changes}
+    return SpawnOrder(**values)  # type: ignore[arg-type]

@@ -11,7 +11,9 @@ from luftpause.core.model.ids import PrincipalId
 from luftpause.core.model.principals import Principal
 from luftpause.ports.asgi import PRINCIPAL_KEY, Receive, Scope, Send
 from luftpause.services.runtime.http import build_app, error_at
+from luftpause.services.runtime.mcp_door.runtime_door import DoorParts
 from luftpause.testkit.serving import bind, serving, url_of
+from services.runtime.mcp_door.doors import KEY, FakeDecisions
 from services.runtime.runtime_fakes import in_time, look_once, runtime
 
 HELLO = {
@@ -27,7 +29,8 @@ LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
 async def door() -> AsyncIterator[httpx2.AsyncClient]:
     """A door at which the header `x-who` says who comes."""
     async with runtime(look_once) as world:
-        app = build_app(world.service, "0.1")
+        parts = DoorParts(decisions=FakeDecisions(), state_key=KEY, version="0.1")
+        app = build_app(world.service, parts)
 
         async def told(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":

@@ -1,8 +1,10 @@
+import json
+
 import pytest
 
 from luftpause.core.model.ids import RunId, ToolCallId
 from luftpause.core.runs.actions import CheckCall
-from luftpause.services.runtime.tool_check import SoundCall, UnsoundCall, verdict
+from luftpause.services.runtime.tool_check import SoundCall, UnsoundCall, arguments_for, verdict
 from services.runtime.runtime_fakes import tool_spec
 
 
@@ -50,3 +52,69 @@ def test_an_unknown_tool_is_answered_with_some_names_not_with_all() -> None:
     assert isinstance(found, UnsoundCall)
     assert "tool19 and 980 more" in found.text
     assert len(found.text) < 500
+
+
+SHAPE = {
+    "type": "object",
+    "properties": {"at": {"type": "string"}, "times": {"type": "integer"}, "options": {"type": "object"}},
+}
+
+
+def told(arguments: str, **more: bool) -> str:
+    asked = CheckCall(run=RunId("r"), call=ToolCallId("c"), tool="look", arguments=arguments, **more)
+    found = verdict(asked, [tool_spec("look", schema=SHAPE), tool_spec("lock_up"), tool_spec("write")])
+    assert isinstance(found, UnsoundCall)
+    return found.text
+
+
+def test_slips_are_mended_and_the_same_text_gives_the_same_arguments_again() -> None:
+    look = tool_spec("look", schema=SHAPE)
+    text = '{"at": 5, "times": "3", "options": null}'
+    assert verdict(call("look", text), [look]) == SoundCall(tool=look, arguments={"at": "5", "times": 3})
+    assert arguments_for(look, text) == {"at": "5", "times": 3}
+
+
+@pytest.mark.parametrize("text", [r'"{\"at\": \"x\"}"', json.dumps(json.dumps('{"at": "x"}'))])
+def test_arguments_may_be_encoded_once_more(text: str) -> None:
+    assert arguments_for(tool_spec("look"), text) == {"at": "x"}
+
+
+@pytest.mark.parametrize("text", ["null", '""', " "])
+def test_nothing_is_no_arguments(text: str) -> None:
+    assert arguments_for(tool_spec("look"), text) == {}
+
+
+@pytest.mark.parametrize("text", ['"x"', "5", json.dumps(json.dumps(json.dumps('{"at": "x"}')))])
+def test_what_is_no_object_is_none(text: str) -> None:
+    assert arguments_for(tool_spec("look"), text) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"type": "object", "properties": {"at": {"type": "string"}}}',
+        '{"at": {"type": "string", "description": "where"}}',
+        '{"properties": {"at": "x"}}',
+    ],
+)
+def test_a_model_that_passes_the_schema_is_told_so(arguments: str) -> None:
+    assert told(arguments).startswith(
+        "Error: this is the schema of the arguments, not arguments; "
+        'give values, as {"at": <string>, "times": <integer>, "options": <object>}'
+    )
+
+
+def test_an_object_that_only_looks_like_a_schema_is_one() -> None:
+    look = tool_spec("look", schema=SHAPE)
+    assert isinstance(verdict(call("look", '{"options": {"type": "wide"}}'), [look]), SoundCall)
+
+
+def test_an_unknown_tool_is_answered_with_the_nearest_ones() -> None:
+    found = verdict(call("lookup", "{}"), [tool_spec("look"), tool_spec("lock_up"), tool_spec("write")])
+    assert isinstance(found, UnsoundCall)
+    assert "Did you mean look or lock_up? Tools: look, lock_up, write." in found.text
+
+
+def test_a_call_that_was_cut_is_not_made() -> None:
+    assert told("", cut=True).startswith("Error: not called, your reply reached its greatest length")
+    assert told('{"at": "x"}', cut=True).startswith("Error: not called")

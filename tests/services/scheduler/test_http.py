@@ -12,10 +12,11 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from luftpause import __version__
-from luftpause.core.model.ids import ReplicaId, ToolCallId, ToolName, TurnId
+from luftpause.core.model.ids import PeerId, ReplicaId, ToolCallId, ToolName, TurnId
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
 from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed, TurnFinished
 from luftpause.core.scheduling.view import TOOLS_SHOWN
+from luftpause.ports.scheduler import PeerSeen
 from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.service import SchedulerService
 from services.scheduler.asking import Answer, ask
@@ -100,6 +101,20 @@ def test_the_status_tells_replicas_held_turns_and_runs() -> None:
 def test_a_status_is_what_its_schema_says_busy_or_empty() -> None:
     validate(asked("/status").json())
     validate(asked("/status", make=started).json())
+
+
+def test_the_status_tells_who_holds_the_link_and_what_they_have_open() -> None:
+    seen = (PeerSeen(peer=PeerId("p"), is_connected=True), PeerSeen(peer=PeerId("dp_gone"), is_connected=False))
+
+    async def story() -> Answer:
+        return await ask(SchedulerHttp(busy(), peers=lambda: seen).app(), "/status")
+
+    body = run(story).json()
+    validate(body)
+    assert body["peers"] == [
+        {"name": "p", "connected": True, "open_turns": 2},
+        {"name": "dp_gone", "connected": False, "open_turns": 0},
+    ]
 
 
 def back_and_refusing() -> SchedulerService:

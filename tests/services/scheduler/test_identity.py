@@ -147,6 +147,7 @@ def test_the_owner_of_a_live_run_is_never_forgotten_but_that_of_a_gone_one_is() 
     assert memory.resolve(BOB, "gone") == "gone"
 
 
+@pytest.mark.interpreted
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identity, "ENTRIES_MAX", 10)
     memory = Memory()

@@ -327,6 +327,7 @@ def test_closing_refuses_the_held_and_all_that_come_later() -> None:
     run(story)
 
 
+@pytest.mark.interpreted
 def test_an_event_that_breaks_deciding_fails_its_own_turn_alone(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

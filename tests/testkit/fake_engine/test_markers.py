@@ -17,6 +17,7 @@ from luftpause.testkit.fake_engine.markers import Orders, read_orders, without_m
             Orders(arguments=(("command", "echo hi"), ("prompt", "do [tools:1]"), ("y", ""))),
         ),
         ("[tokens:7]", Orders(tokens=7)),
+        ("[as-text:qwen-coder]", Orders(as_text="qwen-coder")),
         ("[fail:429]", Orders(fail=429)),
         ("[fail:503:2]", Orders(fail=503, fail_times=2)),
         ("[fail:200] [fail:9]", Orders()),

@@ -170,3 +170,10 @@ def test_a_reply_that_dies_or_stalls_does_so_in_the_middle() -> None:
     assert reply(chat("[stall] [tokens:10]")).stalls_after == 5
     assert reply(chat("[die] [tokens:1]")).dies_after == 1
     assert (reply(chat("t")).dies_after, reply(chat("t")).stalls_after) == (None, None)
+
+
+def test_calls_may_be_written_as_text() -> None:
+    planned = reply(chat("x [tools:1] [as-text:hermes]", tools=TOOLS))
+    assert planned.message().text == '<tool_call>\n{"name": "lookup", "arguments": {"query": "x"}}\n</tool_call>'
+    assert (names(planned), planned.finish_reason) == ([], "stop")
+    assert reply(chat("x [tools:0] [as-text:hermes]", tools=TOOLS)).message().text.startswith('On "x":')

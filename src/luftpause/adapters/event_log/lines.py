@@ -12,9 +12,10 @@ import hashlib
 import math
 import re
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
 from types import GenericAlias
-from typing import Final, TypeAlias, get_args, get_origin
+from typing import Final, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 from immutables import Map
@@ -134,7 +135,7 @@ def state_in(line: Segment) -> State:
         LineError: it is none.
     """
     try:
-        state: State = msgspec.json.decode(line.state, type=State, dec_hook=_decode_map)
+        state: State = msgspec.json.decode(line.state, type=State, dec_hook=_decode)
     except msgspec.DecodeError as error:
         raise LineError(f"the segment's state: {error}") from error
     return state
@@ -168,18 +169,23 @@ def digest_of(state: State) -> str:
     return hashlib.sha256(_ENCODER.encode(state)).hexdigest()[:DIGEST_CHARS]
 
 
-def _encode_map(value: object) -> object:
-    """Write a map as its pairs, in an order that does not depend on how keys are hashed."""
+def _encode(value: object) -> object:
+    """Write a map as its pairs, in an order that does not depend on how keys are hashed; a compiled tuple as one."""
     if isinstance(value, Map):
         return msgspec.Raw(b"[" + b",".join(sorted(map(_ENCODER.encode, value.items()))) + b"]")
+    if hasattr(value, "_fields") and isinstance(value, Iterable):
+        return tuple(value)
     raise NotImplementedError(f"a state holds no {type(value).__name__}")
 
 
-def _decode_map(kind: type, value: object) -> object:
+def _decode(kind: type, value: object) -> object:
     if get_origin(kind) is Map:
         pair = GenericAlias(tuple, get_args(kind))
-        pairs: list[tuple[object, object]] = msgspec.convert(value, GenericAlias(list, (pair,)), dec_hook=_decode_map)
+        pairs: list[tuple[object, object]] = msgspec.convert(value, GenericAlias(list, (pair,)), dec_hook=_decode)
         return Map(pairs)
+    if hasattr(kind, "_fields"):
+        members = GenericAlias(tuple, tuple(get_type_hints(kind).values()))
+        return kind(*msgspec.convert(value, members, dec_hook=_decode))
     raise NotImplementedError(f"a state holds no {kind}")
 
 
@@ -206,6 +212,6 @@ def _line(line: Line | End) -> bytes:
 
 _CLOSING: Final = b"}\n"
 _SUM: Final = re.compile(rb',"sum":"([0-9a-f]{8})"\}\s*\Z')
-_ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_map)
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode)
 _LINES: Final = msgspec.json.Decoder(Line | End)
 _EVENTS: Final = {kind.__name__: msgspec.json.Decoder(kind) for kind in get_args(Event)}

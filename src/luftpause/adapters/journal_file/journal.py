@@ -1,49 +1,67 @@
-"""The journal port over one file: locking, loading, sequence numbers and acknowledgements.
+"""The journal port over one folder: locking, loading, sequence numbers, acknowledgements and tidying up.
 
 One process owns the whole folder, so every tree in it has the same epoch: one more than any record carries.
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-from luftpause.adapters.journal_file.disk import DiskFile, FolderLock
+from luftpause.adapters.journal_file.book import Book, Retention
+from luftpause.adapters.journal_file.compaction import MAIN, Compaction, StoppedError, segment_name
+from luftpause.adapters.journal_file.disk import Folder, Held
 from luftpause.adapters.journal_file.lines import NewerVersionError, Record, encode
-from luftpause.adapters.journal_file.reading import Scan, scan
-from luftpause.adapters.journal_file.writer import AppendFile, GroupWriter
+from luftpause.adapters.journal_file.opening import open_folder
+from luftpause.adapters.journal_file.reading_back import open_sources, read_back
+from luftpause.adapters.journal_file.writer import GroupWriter
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.events import Event
+from luftpause.core.runs.condensing import RunCondensed
+from luftpause.core.runs.replay import Entry, History
 from luftpause.ports.clock import WallClock
 from luftpause.ports.journal import JournalFailedError, Loaded, StaleAppendError
 
-FILE_NAME: Final = "runs.jsonl"
+ONCE_FAILED: Final = "nothing more is kept; start the runtime again once the disk has room and is sound"
 logger = logging.getLogger("luftpause.journal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """When the main file is tidied up: once what is over makes up this much of it, in bytes and as a share."""
+
+    waste_bytes: int = 4 * 1024 * 1024
+    waste_share: float = 0.5
+    retention: Retention = field(default_factory=Retention)
 
 
 @dataclass(slots=True)
 class _Open:
-    lock: FolderLock
+    lock: Held
     writer: GroupWriter
-    last_seq: dict[RunId, int]
+    book: Book
     epoch: int
+    stop: threading.Event = field(default_factory=threading.Event)
+    tidying: asyncio.Task[None] | None = None
+    exchange: asyncio.Future[None] | None = None
+    tidy_from: int = 0
 
 
 class FileJournal:
-    """Keeps events in `runs.jsonl` under a folder that it creates and locks.
+    """Keeps events in `runs.jsonl` under a folder that it creates and locks, and what is over in `runs-NNNN.jsonl`.
 
     Args:
         folder: the runtime's state directory.
-        clock: dates the records, for people.
-        open_file: opens the file; tests hand in one that breaks.
+        clock: dates the records, for people and for retention.
+        upkeep: when it is tidied up, and how much is kept.
     """
 
-    def __init__(self, folder: Path, clock: WallClock, open_file: Callable[[Path], AppendFile] = DiskFile) -> None:
+    def __init__(self, folder: Folder, clock: WallClock, upkeep: Upkeep | None = None) -> None:
         self._folder = folder
         self._clock = clock
-        self._open_file = open_file
+        self._upkeep = upkeep or Upkeep()
         self._open: _Open | None = None
 
     async def load(self) -> Loaded:
@@ -53,81 +71,138 @@ class FileJournal:
             JournalFailedError: the folder is in use or unusable, or a newer version wrote the file.
         """
         try:
-            lock, found = await asyncio.to_thread(self._prepare)
+            found = await asyncio.to_thread(open_folder, self._folder)
         except BlockingIOError as error:
             raise JournalFailedError(f"state directory {str(self._folder)!r} is in use by {error}") from error
         except OSError as error:
             raise JournalFailedError(f"state directory {str(self._folder)!r} is not usable: {error}") from error
         except NewerVersionError as error:
-            raise JournalFailedError(f"{str(self._folder / FILE_NAME)!r} is too new: {error}") from error
-        writer = GroupWriter(self._open_file(self._folder / FILE_NAME))
-        self._open = _Open(lock=lock, writer=writer, last_seq=dict(found.last_seq), epoch=found.epoch + 1)
-        return Loaded(epoch=self._open.epoch, histories=found.histories, last_seq=dict(found.last_seq))
+            raise JournalFailedError(f"{MAIN!r} in {str(self._folder)!r} is too new: {error}") from error
+        book = Book(self._upkeep.retention, found.segment_last)
+        for run, known in found.known.items():
+            book.enter(run, known)
+        book.size = found.size
+        gone = set(book.expire(self._clock.utc()))
+        self._open = _Open(lock=found.lock, writer=GroupWriter(found.file), book=book, epoch=found.epoch + 1)
+        return Loaded(
+            epoch=self._open.epoch,
+            histories=tuple(history for history in found.histories if history.run not in gone),
+            last_seq=book.last_seq(),
+        )
 
-    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, records: Sequence[Event]) -> int:
+    async def append(self, tree: RunId, run: RunId, expected_seq: int, epoch: int, entries: Sequence[Entry]) -> int:
         """Keep events of one run; see the port."""
-        journal = self._open
-        if journal is None:
-            raise JournalFailedError("the journal is not open")
-        if journal.writer.failure is not None:
-            raise JournalFailedError(f"the journal has failed: {journal.writer.failure}")
-        known = journal.last_seq.get(run, 0)
+        journal = self._usable()
+        known = journal.book.seq(run)
         if epoch != journal.epoch or expected_seq != known:
             raise StaleAppendError(f"{run}: expected {epoch}/{expected_seq}, the journal is at {journal.epoch}/{known}")
         now = self._clock.utc()
-        lines = b"".join(
-            encode(Record(seq=known + place, tree=tree, epoch=epoch, utc_s=now, event=event))
-            for place, event in enumerate(records, start=1)
-        )
-        journal.last_seq[run] = known + len(records)
+        records = [
+            Record(seq=known + place, tree=tree, epoch=epoch, at=entry.at, utc_s=now, event=entry.event)
+            for place, entry in enumerate(entries, start=1)
+        ]
+        lines = b"".join(map(encode, records))
+        journal.book.add(records, len(lines))
         try:
             # Shielded: whoever stops waiting does not undo a write that is on its way.
             await asyncio.shield(journal.writer.submit(lines))
         except OSError as error:
-            raise JournalFailedError(f"the journal has failed: {error}") from error
-        return known + len(records)
+            raise _failed(error) from error
+        return known + len(entries)
+
+    def settle(self, kept: RunCondensed) -> Sequence[RunId]:
+        """Note that a run is over; see the port."""
+        journal = self._open
+        if journal is None:
+            return ()
+        journal.book.settle(kept, journal.epoch)
+        gone = journal.book.expire(self._clock.utc())
+        self._tidy_up(journal)
+        return gone
+
+    async def history(self, run: RunId) -> History:
+        """Read one run back; see the port."""
+        journal = self._usable()
+        while journal.exchange is not None:  # its lines are about to stand elsewhere
+            await asyncio.wait([journal.exchange])
+        where = journal.book.where(run)
+        if where is None:
+            return History(run=run)
+        try:
+            # In the writer's thread, so that no exchange comes in between.
+            sources = await journal.writer.call(lambda: open_sources(self._folder, *where))
+            return await asyncio.to_thread(read_back, run, sources)
+        except FileNotFoundError as error:
+            return History(run=run, damage=f"its archive is not there: {error}")
+        except OSError as error:
+            raise JournalFailedError(f"the history of {run} cannot be read: {error}") from error
 
     async def close(self) -> None:
         """Write what is queued, then let go of file and folder."""
         journal, self._open = self._open, None
-        if journal is not None:
+        if journal is None:
+            return
+        journal.stop.set()
+        if journal.tidying is not None:
+            await asyncio.gather(journal.tidying, return_exceptions=True)
+        try:
             await journal.writer.close()
+        finally:
             journal.lock.close()
 
-    def _prepare(self) -> tuple[FolderLock, Scan]:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = FolderLock(self._folder)
+    def _usable(self) -> _Open:
+        if self._open is None:
+            raise JournalFailedError("the journal is not open")
+        if self._open.writer.failure is not None:
+            raise _failed(self._open.writer.failure)
+        return self._open
+
+    def _tidy_up(self, journal: _Open) -> None:
+        """Begin a compaction if it is worth it and none is under way."""
+        waste = journal.book.waste
+        least = max(self._upkeep.waste_bytes, self._upkeep.waste_share * journal.book.size, journal.tidy_from)
+        if journal.tidying is None and waste >= least and journal.writer.failure is None:
+            journal.tidying = asyncio.create_task(self._tidy(journal), name="journal compaction")
+
+    async def _tidy(self, journal: _Open) -> None:
+        book, writer = journal.book, journal.writer
+        plan = book.begin()
+        work = Compaction(self._folder, plan, journal.stop)
         try:
-            return lock, self._read_and_mend()
-        except BaseException:
-            lock.close()
-            raise
+            await writer.call(_nothing)  # all that the plan counts on is on the disk then
+            done = await asyncio.to_thread(work.write)
+            journal.exchange = writer.exchange(work.follow, self._folder.sync)
+            await journal.exchange
+            book.end(plan, done)
+        except (OSError, StoppedError) as error:
+            journal.exchange = None
+            book.leave()
+            journal.tidy_from = 2 * book.waste
+            logger.warning("journal_not_compacted", extra={"error": str(error) or "the runtime is shutting down"})
+            await asyncio.to_thread(_quietly, work.abandon)
+        else:
+            journal.tidy_from = 0
+            journal.exchange = None
+            dead = book.dead_segments()
+            await asyncio.to_thread(_quietly, lambda: self._remove(dead))
+            logger.info("journal_compacted", extra={"runs": len(plan.over), "forgotten": len(plan.forgotten)})
+        finally:
+            journal.exchange = journal.tidying = None
 
-    def _read_and_mend(self) -> Scan:
-        path = self._folder / FILE_NAME
-        if not path.exists():
-            return scan(())
-        with path.open("rb") as file:
-            found = scan(file)
-            file.seek(found.sound_bytes)
-            torn = file.read()
-        if torn:
-            _set_aside(path, found.sound_bytes, torn)
-        for number in found.broken_lines:
-            logger.error("journal_line_broken", extra={"file": str(path), "line": number})
-        return found
+    def _remove(self, segments: Iterable[int]) -> None:
+        for segment in segments:
+            self._folder.remove(segment_name(segment))
 
 
-def _set_aside(path: Path, sound_bytes: int, torn: bytes) -> None:
-    copy = DiskFile(path.with_name(FILE_NAME + ".torn"))
-    try:
-        copy.append(torn if torn.endswith(b"\n") else torn + b"\n")
-        copy.sync()
-    finally:
-        copy.close()
-    whole = DiskFile(path)
-    try:
-        whole.cut(sound_bytes)
-    finally:
-        whole.close()
-    logger.warning("journal_end_torn", extra={"file": str(path), "bytes": len(torn)})
+def _failed(error: OSError) -> JournalFailedError:
+    return JournalFailedError(f"the journal has failed: {error}; {ONCE_FAILED}")
+
+
+def _nothing() -> None:
+    return
+
+
+def _quietly(clean: Callable[[], None]) -> None:
+    """What is left over is removed at the next start."""
+    with contextlib.suppress(OSError):
+        clean()

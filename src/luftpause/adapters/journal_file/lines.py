@@ -1,20 +1,24 @@
-"""One event as one line of JSON and back: `{"v", "seq", "run", "tree", "epoch", "t", "kind", …, "crc"}`.
+"""One event as one line of JSON and back: `{"v", "seq", "run", "tree", "epoch", "at", "t", "kind", …, "crc"}`.
+
+A condensed run is a line too: `archive` tells where its history went, and its `seq` is that of its last event.
 
 `crc` is the CRC-32 of everything before it in the line, in hexadecimal, and always the last field. It tells a line
 that was written whole from one that was not; it is no protection against anybody.
 """
 
+import dataclasses
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 import msgspec
 
-from luftpause.core.model.ids import RunId
-from luftpause.core.runs.events import Event
+from luftpause.core.model.ids import ActiveMs, RunId
+from luftpause.core.runs.condensing import RunCondensed
+from luftpause.core.runs.events import Event, RunSpawned
 
-VERSION: Final = 1
+VERSION: Final = 2
 _CRC_FIELD: Final = b',"crc":"'
 _CRC_TAIL_LEN: Final = len(_CRC_FIELD) + 8 + len(b'"}')
 
@@ -27,15 +31,31 @@ class BrokenLineError(Exception):
     """The line is not what was written."""
 
 
+class Piece(NamedTuple):
+    """Where lines of one run stand in the archive: in segment `runs-NNNN.jsonl`, bytes."""
+
+    segment: int
+    offset: int
+    length: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A line's content. `utc_s`: seconds since the Unix epoch, for people."""
+    """A line's content.
+
+    Attributes:
+        at: when it happened, on the clock of the run's tree.
+        utc_s: the same in seconds since the Unix epoch, for people.
+        archive: of a condensed run, where its lines are, in order.
+    """
 
     seq: int
     tree: RunId
     epoch: int
+    at: ActiveMs
     utc_s: float
-    event: Event
+    event: Event | RunCondensed
+    archive: tuple[Piece, ...] = ()
 
 
 class _Head(msgspec.Struct):
@@ -45,14 +65,32 @@ class _Head(msgspec.Struct):
     epoch: int
     t: str
     kind: str
+    at: int = 0  # version 1 had no clocks
+    archive: tuple[Piece, ...] = ()
 
 
-def _kind(event_type: type[Event]) -> str:
+def _kind(event_type: type[Event | RunCondensed]) -> str:
     name = event_type.__name__
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("_")
 
 
-_TYPES: Final[dict[str, type[Event]]] = {_kind(event_type): event_type for event_type in get_args(Event)}
+_TYPES: Final[dict[str, type[Event | RunCondensed]]] = {
+    _kind(event_type): event_type for event_type in (*get_args(Event), RunCondensed)
+}
+_DECODERS: Final = {kind: msgspec.json.Decoder(event_type) for kind, event_type in _TYPES.items()}
+_HEAD: Final = msgspec.json.Decoder(_Head)
+
+
+_USUAL: Final = {
+    shape: {field.name: field.default for field in dataclasses.fields(shape)} for shape in (RunCondensed, RunSpawned)
+}
+_KIND_FIELD: Final = b'"kind":"'
+_CONDENSED: Final = _kind(RunCondensed).encode() + b'"'
+
+
+def is_condensed(line: bytes) -> bool:
+    """Whether a line is a condensed run's, without reading it whole."""
+    return line.startswith(_CONDENSED, line.find(_KIND_FIELD) + len(_KIND_FIELD))
 
 
 def encode(record: Record) -> bytes:
@@ -61,17 +99,23 @@ def encode(record: Record) -> bytes:
     Raises:
         UnicodeEncodeError: a text holds half of a surrogate pair.
     """
-    when = datetime.fromtimestamp(record.utc_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     fields: dict[str, object] = {
         "v": VERSION,
         "seq": record.seq,
         "run": record.event.run,
         "tree": record.tree,
         "epoch": record.epoch,
-        "t": when,
+        "at": record.at,
+        "t": datetime.fromtimestamp(record.utc_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "kind": _kind(type(record.event)),
     }
-    fields.update(msgspec.to_builtins(record.event))
+    if isinstance(record.event, RunCondensed):
+        fields["archive"] = record.archive
+        # There may be a hundred thousand of them: what is as usual is left out.
+        fields.update(_unusual(record.event))
+        fields["spawn"] = _unusual(record.event.spawn)
+    else:
+        fields.update(msgspec.to_builtins(record.event))
     open_body = msgspec.json.encode(fields)[:-1]
     return open_body + _CRC_FIELD + b"%08x" % zlib.crc32(open_body) + b'"}\n'
 
@@ -87,14 +131,29 @@ def decode(line: bytes) -> Record:
     if tail != _CRC_FIELD + b"%08x" % zlib.crc32(open_body) + b'"}':
         raise BrokenLineError("the checksum does not fit")
     try:
-        head = msgspec.json.decode(line, type=_Head)
+        head = _HEAD.decode(line)
         if head.v > VERSION:
             raise NewerVersionError(f"record version {head.v}, this luftpause knows up to {VERSION}")
-        event_type = _TYPES.get(head.kind)
-        if event_type is None:
+        decoder = _DECODERS.get(head.kind)
+        if decoder is None:
             raise BrokenLineError(f"there is no event {head.kind!r}")
-        event = msgspec.json.decode(line, type=event_type)
-        when = datetime.fromisoformat(head.t).timestamp()
+        event = decoder.decode(line)
+        utc_s = datetime.fromisoformat(head.t).timestamp()
     except (msgspec.MsgspecError, ValueError) as error:
         raise BrokenLineError(f"no journal record: {error}") from error
-    return Record(seq=head.seq, tree=RunId(head.tree), epoch=head.epoch, utc_s=when, event=event)
+    return Record(
+        seq=head.seq,
+        tree=RunId(head.tree),
+        epoch=head.epoch,
+        at=ActiveMs(head.at),
+        utc_s=utc_s,
+        event=event,
+        archive=head.archive,
+    )
+
+
+def _unusual(value: RunCondensed | RunSpawned) -> dict[str, object]:
+    usual = _USUAL[type(value)]
+    unusual = {name: held for name in usual if (held := getattr(value, name)) != usual[name]}
+    built: dict[str, object] = msgspec.to_builtins(unusual, order="deterministic")
+    return built

@@ -14,7 +14,7 @@ from luftpause.adapters.link.conversation import Conversation
 from luftpause.adapters.link.gathering import Gathering
 from luftpause.adapters.link.wire import CLOSE_S, Wire
 from luftpause.core.model.ids import PeerId
-from luftpause.ports.scheduler import SchedulerDesk
+from luftpause.ports.scheduler import PeerSeen, SchedulerDesk
 
 CONNECTIONS_MAX: Final = 1024
 """Open connections, strangers included; more are turned away."""
@@ -126,6 +126,11 @@ class LinkServer:
                 conversation.abort()
         await self._server.wait_closed()
         self._server = None
+
+    def peers(self) -> Sequence[PeerSeen]:
+        """Return the peers that are connected or in their grace, by name."""
+        seen = {**dict.fromkeys(self._graces, False), **dict.fromkeys(self._peers, True)}
+        return tuple(PeerSeen(peer=peer, is_connected=seen[peer]) for peer in sorted(seen))
 
     def has_room(self, conversation: Conversation) -> bool:
         """See FrontDesk."""

@@ -6,8 +6,9 @@ connection: it ends when its transport says so, and never for anything that a ca
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final, cast
@@ -23,16 +24,20 @@ from mcp_types import (
     Tool,
 )
 
-from luftpause.adapters.tools_mcp.isolation import Break, break_of
+from luftpause.adapters.tools_mcp.changes import PAUSE_S, Changes, first_of
+from luftpause.adapters.tools_mcp.isolation import KEY_FIELD, Break, break_of
+from luftpause.adapters.tools_mcp.patience import Patience
 from luftpause.adapters.tools_mcp.results import failure, outcome_of
+from luftpause.adapters.tools_mcp.slots import NoRoomError, Slots
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec, transport
 from luftpause.ports.tools import ToolOutcome
 
 LISTED_TOOLS_MAX: Final = 1000
-KEY_FIELD: Final = "luftpause/idempotencyKey"
+_LONG_WAIT_S: Final = 1.0
 _TRIES_MAX: Final = 3
 _STREAM_BROKE: Final = ("SSE stream ", "Connection closed")
 """How the SDK says that an answer will never come. A server may say so too, of its own call."""
+_STREAM_UNREADABLE: Final = "SSE stream failed"
 logger = logging.getLogger("luftpause.tools")
 
 
@@ -64,7 +69,9 @@ class ServerConnection:
         self._tried = asyncio.Event()
         self._cause = "not connected yet"
         self._owner: asyncio.Task[None] | None = None
+        self._is_closing = False
         self._calls: set[asyncio.Task[CallToolResult]] = set()
+        self._slots = Slots(spec.concurrency)
 
     def start(self) -> None:
         """Begin connecting, in the background."""
@@ -72,6 +79,7 @@ class ServerConnection:
 
     async def close(self) -> None:
         """End calls under way and the connection; a child process is stopped."""
+        self._is_closing = True
         tasks = [*self._calls, *([] if self._owner is None else [self._owner])]
         for task in tasks:
             task.cancel()
@@ -91,6 +99,15 @@ class ServerConnection:
         unsendable = _unsendable(tool, arguments)
         if unsendable:
             return failure(f"these arguments cannot be sent: {unsendable}")
+        try:
+            async with self._slots.hold() as waited_s:
+                if waited_s >= _LONG_WAIT_S:
+                    logger.info("tool_call_waited", extra={"server": self.spec.name, "waited_s": round(waited_s, 1)})
+                return await self._call(tool, arguments, key, repeatable=repeatable)
+        except NoRoomError as error:
+            return failure(f"tool server {self.spec.name!r} is busy: {error}")
+
+    async def _call(self, tool: str, arguments: Mapping[str, object], key: str, *, repeatable: bool) -> ToolOutcome:
         outcome_unknown = False
         for _ in range(_TRIES_MAX):
             link = await self._reach()
@@ -123,18 +140,21 @@ class ServerConnection:
 
     async def _call_over(self, link: _Link, tool: str, arguments: Mapping[str, object], key: str) -> ToolOutcome:
         meta = cast("RequestParamsMeta", {KEY_FIELD: key})
-        task = asyncio.create_task(link.client.call_tool(tool, dict(arguments), meta=meta))
+        patience = Patience(asyncio.get_running_loop().time, self.spec.timeout_s, self.spec.timeout_max_s)
+        calling = link.client.call_tool(tool, dict(arguments), meta=meta, progress_callback=patience.progressed)
+        task = asyncio.create_task(calling)
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
         gone = asyncio.create_task(link.lost.wait())
         try:
-            await asyncio.wait({task, gone}, timeout=self.spec.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            while not task.done() and not gone.done() and (left_s := patience.left_s) > 0:
+                await asyncio.wait({task, gone}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
             if not task.done() and gone.done():
                 await asyncio.wait({task}, timeout=1.0)  # its answer may be on its way still
                 if not task.done():
                     raise _BrokeOffError
             if not task.done():
-                return failure(f"no answer within {self.spec.timeout_s:g} s", unknown=True)
+                return failure(f"no answer within {patience.granted_s:g} s", unknown=True)
             return self._outcome(task, link)
         finally:
             task.cancel()
@@ -150,6 +170,8 @@ class ServerConnection:
             broke = break_of(error.data)
             if broke is Break.NOT_SENT:
                 raise _NotRunError
+            if error.message.startswith(_STREAM_UNREADABLE):
+                return failure(f"its answer cannot be read: {error.message}", unknown=True)
             if broke is Break.UNKNOWN or self._never_answered(error, link):
                 raise _BrokeOffError
             return failure(error.message)
@@ -169,12 +191,14 @@ class ServerConnection:
             began = clock()
             if await self._hold() and clock() - began >= self.spec.settled_s:
                 backoff_s = self.spec.backoff_s
+            if self._is_closing:  # the SDK's own cancelling may have swallowed ours
+                return
             await asyncio.sleep(backoff_s)
             backoff_s = min(backoff_s * 2, self.spec.backoff_max_s)
 
     async def _hold(self) -> bool:
         """Connect and stay until the connection is lost. False when it never came about."""
-        lost = asyncio.Event()
+        lost, changes = asyncio.Event(), Changes()
 
         def end() -> None:
             lost.set()
@@ -185,7 +209,7 @@ class ServerConnection:
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self.spec.connect_timeout_s):
-                    client = await stack.enter_async_context(Client(transport(self.spec, end), client_info=None))
+                    client = await stack.enter_async_context(self._client(end, changes))
                     self.tools = await _listed(client, self.spec.name)
                 connected = not lost.is_set()
                 if connected:
@@ -193,7 +217,7 @@ class ServerConnection:
                     self._back.set()
                     self._tried.set()
                     logger.info("tool_server_connected", extra={"server": self.spec.name, "tools": len(self.tools)})
-                await lost.wait()
+                    await self._keep_listed(client, lost, changes)
             self._report("the connection was lost")
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -207,6 +231,31 @@ class ServerConnection:
             lost.set()
             self._tried.set()
         return connected
+
+    def _client(self, end: Callable[[], None], changes: Changes) -> Client:
+        return Client(transport(self.spec, end), client_info=None, message_handler=changes.heard)
+
+    async def _keep_listed(self, client: Client, lost: asyncio.Event, changes: Changes) -> None:
+        """List the tools again whenever they have changed, until the connection is lost."""
+        subscribing = asyncio.create_task(changes.subscribe(client, self.spec.name))
+        try:
+            while True:
+                await first_of(lost, changes.any)
+                if lost.is_set():
+                    return
+                changes.any.clear()
+                try:
+                    async with asyncio.timeout(self.spec.connect_timeout_s):
+                        self.tools = await _listed(client, self.spec.name)
+                    logger.info("tools_listed_again", extra={"server": self.spec.name, "tools": len(self.tools)})
+                except (MCPError, ValueError, TimeoutError) as error:
+                    # What was known of its tools holds until it tells of them again.
+                    logger.warning("tools_not_listed", extra={"server": self.spec.name, "error": _innermost(error)})
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(lost.wait(), PAUSE_S)
+        finally:
+            subscribing.cancel()
+            await asyncio.gather(subscribing, return_exceptions=True)
 
     def _let_go(self, cause: str) -> None:
         """From now on callers wait for the next connection, for a while."""

@@ -6,6 +6,8 @@ of an answer.
 """
 
 import asyncio
+import hashlib
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -25,13 +27,33 @@ from httpx2 import (
 )
 from httpx2._client import UseClientDefault
 from httpx2._types import AuthTypes
-from mcp_types import CONNECTION_CLOSED
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR
 
+from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX
+
+KEY_FIELD: Final = "luftpause/idempotencyKey"
+"""Where a call's key stands in its `_meta`; to a URL it goes as a header too."""
+
+_KEY_HEADER: Final = "idempotency-key"
+_PLAIN_KEY: Final = re.compile(r"[!-~]{1,255}")
 _SESSION_HEADER: Final = "mcp-session-id"
 _NOT_FOUND: Final = 404
+_KEPT_HEADERS: Final = ("content-type", _SESSION_HEADER, "location", "www-authenticate")
 _FAREWELL_S: Final = 5.0
 _MARK: Final = secrets.token_urlsafe(16)
 """Tells our own answers from a server's: no server can know it."""
+
+
+class _Meta(msgspec.Struct, rename={"key": KEY_FIELD}):
+    key: str = ""
+
+
+class _Params(msgspec.Struct, rename={"meta": "_meta"}):
+    meta: _Meta | None = None
+
+
+class _Call(msgspec.Struct):
+    params: _Params | None = None
 
 
 class Break(Enum):
@@ -49,6 +71,7 @@ class IsolatingClient(AsyncClient):
         headers: sent with every request.
         connect_timeout_s: to connect or to send.
         answer_timeout_s: between two pieces of an answer; longer than any caller waits.
+        answer_bytes_max: of an answer that is no stream; a longer one is an error.
     """
 
     def __init__(
@@ -58,10 +81,12 @@ class IsolatingClient(AsyncClient):
         *,
         connect_timeout_s: float,
         answer_timeout_s: float,
+        answer_bytes_max: int = ANSWER_BYTES_MAX,
     ) -> None:
         timeout = Timeout(connect_timeout_s, read=answer_timeout_s, pool=None)
         super().__init__(headers=dict(headers), timeout=timeout, limits=Limits(max_connections=None))
         self._on_end = on_end
+        self._answer_bytes_max = answer_bytes_max
 
     async def send(
         self,
@@ -74,6 +99,8 @@ class IsolatingClient(AsyncClient):
         """Send a request; what breaks a POST comes back as an answer that `break_of` knows."""
         # A farewell is a courtesy: nobody waits long for it.
         patience_s = _FAREWELL_S if request.method == "DELETE" else None
+        if request.method == "POST" and (key := _key_of(request.content)):
+            request.headers[_KEY_HEADER] = key
         try:
             async with asyncio.timeout(patience_s):
                 response = await super().send(request, stream=stream, auth=auth, follow_redirects=follow_redirects)
@@ -88,7 +115,24 @@ class IsolatingClient(AsyncClient):
             await response.aclose()
             self._on_end()
             return _broken(request, Break.NOT_SENT, None)
-        return response
+        if request.method != "POST" or _is_stream(response) or not stream:
+            return response
+        try:
+            return await self._whole(request, response)
+        except TransportError as error:
+            return _broken(request, Break.UNKNOWN, error)
+        finally:
+            await response.aclose()
+
+    async def _whole(self, request: Request, response: Response) -> Response:
+        """Return an answer with its whole body, so that it cannot break in the hands of the SDK."""
+        body = bytearray()
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > self._answer_bytes_max:
+                return _too_long(request, self._answer_bytes_max)
+        headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
+        return Response(response.status_code, headers=headers, content=bytes(body), request=request)
 
 
 def break_of(data: object) -> Break | None:
@@ -98,6 +142,26 @@ def break_of(data: object) -> Break | None:
             return Break(name)
         case _:
             return None
+
+
+def _is_stream(response: Response) -> bool:
+    kind: str = response.headers.get("content-type", "")
+    return kind.lower().startswith("text/event-stream")
+
+
+def _key_of(body: bytes) -> str:
+    """Return the key of a call as a header can carry it, empty for what is none."""
+    try:
+        call = msgspec.json.decode(body, type=_Call)
+    except (msgspec.MsgspecError, RecursionError):
+        return ""
+    key = call.params.meta.key if call.params is not None and call.params.meta is not None else ""
+    return key if not key or _PLAIN_KEY.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()
+
+
+def _too_long(request: Request, most: int) -> Response:
+    error = {"code": INTERNAL_ERROR, "message": f"the answer is longer than {most} bytes"}
+    return Response(502, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
 
 
 def _broken(request: Request, how: Break, cause: Exception | None) -> Response:

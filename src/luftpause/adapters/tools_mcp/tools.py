@@ -103,6 +103,7 @@ def _spec(name: str, server: str, tool: Tool) -> ToolSpec:
         said = ToolHints(
             read_only=bool(hints.read_only_hint),
             destructive=hints.destructive_hint is not False,
+            says_destructive=hints.destructive_hint is True,
             idempotent=bool(hints.idempotent_hint),
             open_world=hints.open_world_hint is not False,
         )

@@ -8,18 +8,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from anyio import BrokenResourceError, ClosedResourceError, EndOfStream, create_memory_object_stream, create_task_group
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 
+from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX, Streams, child_streams
 from luftpause.adapters.tools_mcp.isolation import IsolatingClient
 from luftpause.adapters.tools_mcp.listing import tidy
 
 INHERITED: Final = ("PATH", "HOME", "LANG", "TMPDIR")
 INHERITED_PREFIX: Final = "LC_"
-
-Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +27,9 @@ class ToolServerSpec:
         command: program and arguments; `${python}` in any of them is this interpreter.
         env: what the child gets beside the allow-listed variables.
         token: sent as a bearer token to `url`, unless empty.
-        timeout_s: a call that takes longer has failed.
+        timeout_s: a call that takes longer has failed, counted from when it is sent.
+        timeout_max_s: each sign of progress gives a call another `timeout_s`, up to this.
+        concurrency: calls that it gets at once, the others wait; 0 for as many as come.
         connect_timeout_s: an attempt to start and list it that takes longer has failed.
         backoff_s: pause before the next attempt; it doubles up to `backoff_max_s` until a connection has lasted for
             `settled_s`.
@@ -43,6 +42,8 @@ class ToolServerSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     token: str = ""
     timeout_s: float = 120.0
+    timeout_max_s: float = 600.0
+    concurrency: int = 0
     connect_timeout_s: float = 30.0
     backoff_s: float = 0.5
     backoff_max_s: float = 30.0
@@ -85,12 +86,10 @@ async def transport(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncIt
 @asynccontextmanager
 async def _child(spec: ToolServerSpec) -> AsyncIterator[Streams]:
     program, *arguments = (part.replace("${python}", sys.executable) for part in spec.command)
-    parameters = StdioServerParameters(
-        command=program, args=arguments, env=child_environment(spec.env, os.environ), encoding_error_handler="replace"
-    )
+    starting = child_streams(spec.name, [program, *arguments], child_environment(spec.env, os.environ))
     async with AsyncExitStack() as stack:
         try:
-            streams = await stack.enter_async_context(stdio_client(parameters))
+            streams = await stack.enter_async_context(starting)
         except OSError as error:  # uvloop does not say which program it could not start
             raise OSError(error.errno, error.strerror, program) from error
         yield streams
@@ -106,6 +105,6 @@ async def _remote(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncIter
             connect_timeout_s=spec.connect_timeout_s,
             answer_timeout_s=spec.timeout_s + spec.connect_timeout_s,
         ) as http_client,
-        streamable_http_client(spec.url, http_client=http_client) as streams,
+        streamable_http_client(spec.url, http_client=http_client, max_sse_event_size=ANSWER_BYTES_MAX) as streams,
     ):
         yield streams

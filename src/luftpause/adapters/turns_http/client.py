@@ -3,7 +3,8 @@
 A 429 is waited out, as often as it takes: whoever says so is alive. When nobody is there (no connection, a 502, 503 or
 504) the turn waits for somebody to come back until the turn timeout has passed since the last sign of life. A reply
 that is broken (its stream breaks off or is empty, or a 500: llama.cpp answers so now and then when a reply broke its
-tool-call grammar) is asked for again a few times. Anything else is final.
+tool-call grammar) is asked for again a few times. An engine that refuses the answer's shape is asked without it, for
+whoever wants the answer checks it anyway. Anything else is final.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import logging
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from luftpause.adapters.turns_http.reply import BrokenReplyError, EmptyReplyError, ReplyAssembler, error_text
@@ -27,6 +28,7 @@ _ERROR_BODY_MAX: Final = 64 * 1024
 _END_RUN_TIMEOUT_S: Final = 10.0
 _EMPTY_REPLIES_MAX: Final = 2
 _NOBODY_THERE: Final = (502, 503, 504)
+_NOT_UNDERSTOOD: Final = (400, 422)
 _draw: Final = random.SystemRandom().random
 logger = logging.getLogger("luftpause.turns")
 
@@ -37,6 +39,14 @@ class _TryFailedError(Exception):
 
 class _NobodyThereError(Exception):
     """The engine, or the door itself, is away for now."""
+
+
+class _RefusedError(TurnFailedError):
+    """Asking again for the same is in vain."""
+
+    def __init__(self, status: int, told: str) -> None:
+        super().__init__(f"the turn was refused with {told}")
+        self.status = status
 
 
 class _RateLimitedError(Exception):
@@ -72,6 +82,12 @@ class HttpTurns:
                 logger.info("turn_rate_limited", extra={"run": request.run, "pause_s": limit.pause_s})
                 await asyncio.sleep(limit.pause_s)
                 course.show_life()
+            except _RefusedError as refusal:
+                if request.answer_schema is None or request.tools or refusal.status not in _NOT_UNDERSTOOD:
+                    raise
+                logger.info("turn_without_shape", extra={"run": request.run, "cause": str(refusal)})
+                request = replace(request, answer_schema=None)
+                wire = build(request, self._token_of(request.principal))
             except EmptyReplyError as error:
                 await self._pause_after_failure(course, str(error), tries=_EMPTY_REPLIES_MAX)
             except (_TryFailedError, BrokenReplyError, EventTooLongError, EngineBrokeError) as error:
@@ -150,6 +166,9 @@ class HttpTurns:
                     patience.reschedule(loop.time() + self._patience.turn_timeout_s)
                     for data in reader.feed(piece):
                         assembler.take(data)
+                    if assembler.is_full:
+                        logger.warning("turn_without_end", extra={"run": course.run})
+                        break
                 return assembler.finished()
             finally:
                 exchange.close()
@@ -181,7 +200,7 @@ async def _raise_for(exchange: Exchange, patience: Patience) -> None:
         raise _NobodyThereError(told)
     if status >= 500:
         raise _TryFailedError(told)
-    raise TurnFailedError(f"the turn was refused with {told}")
+    raise _RefusedError(status, told)
 
 
 async def _read_some(exchange: Exchange) -> bytes:

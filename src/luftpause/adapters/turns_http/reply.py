@@ -2,6 +2,8 @@
 
 Engines differ in how they stream tool calls: in pieces or whole, with or without an index, an id or both, and some
 give every call the same id. A call without an id of its own gets one, so that answers can name it.
+
+A reply is bounded: what a model says beyond that is not read, and the reply counts as cut there.
 """
 
 import secrets
@@ -16,7 +18,12 @@ from luftpause.core.runs.messages import AssistantMessage, ToolCall
 from luftpause.ports.turns import TurnReply
 
 DONE: Final = b"[DONE]"
+CHARS_MAX: Final = 1_000_000
+"""Characters of a reply, those of its calls included."""
+
+CALLS_MAX: Final = 128
 _ERROR_TEXT_MAX: Final = 500
+_LENGTH: Final = "length"
 
 
 class BrokenReplyError(Exception):
@@ -82,7 +89,7 @@ class _Slot:
 
 
 class ReplyAssembler:
-    """Take the data of each event, then ask for the reply."""
+    """Take the data of each event until it is full, then ask for the reply."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -90,6 +97,12 @@ class ReplyAssembler:
         self._finish = ""
         self._usage: Usage | None = None
         self._done = False
+        self._chars = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is so much of the reply already that nothing more of it is taken."""
+        return self._chars >= CHARS_MAX or len(self._slots) > CALLS_MAX
 
     def take(self, data: bytes) -> None:
         """Add one event's data.
@@ -119,11 +132,13 @@ class ReplyAssembler:
             BrokenReplyError: the stream ended too early.
             EmptyReplyError: there is nothing in it.
         """
+        if self.is_full:
+            self._finish = _LENGTH
         if not self._done and not self._finish:
             raise BrokenReplyError("the engine closed the stream before the reply was complete")
         seen: set[str] = set()
         calls: list[ToolCall] = []
-        for slot in self._slots:
+        for slot in self._slots[:CALLS_MAX]:
             call = slot.id if slot.id and slot.id not in seen else f"call_{secrets.token_urlsafe(16)}"
             seen.add(call)
             calls.append(ToolCall(call=ToolCallId(call), tool=slot.name, arguments="".join(slot.arguments)))
@@ -139,12 +154,14 @@ class ReplyAssembler:
             return
         if choice.delta.content:
             self._text.append(choice.delta.content)
+            self._chars += len(choice.delta.content)
         for piece in choice.delta.tool_calls or ():
             slot = self._slot_for(piece)
             slot.id = slot.id or piece.id or ""
             if piece.function is not None:
                 slot.name = slot.name or piece.function.name or ""
                 slot.arguments.append(piece.function.arguments or "")
+                self._chars += len(slot.arguments[-1])
 
     def _slot_for(self, piece: _CallPiece) -> _Slot:
         """Find the call that a piece continues.

@@ -28,6 +28,9 @@ def build(request: TurnRequest, token: str) -> EngineRequest:
             for tool in request.tools
         ]
         body["parallel_tool_calls"] = request.parallel_tool_calls
+    elif request.answer_schema is not None:
+        shape = {"name": "answer", "schema": request.answer_schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": shape}
     return EngineRequest(
         method=b"POST",
         path=b"/v1/chat/completions",
@@ -38,6 +41,7 @@ def build(request: TurnRequest, token: str) -> EngineRequest:
             (b"x-luftpause-class", request.service_class.value.encode()),
             (b"x-luftpause-caller", request.caller.encode()),
             *([] if request.parent is None else [(b"x-luftpause-parent", request.parent.encode())]),
+            *([(b"traceparent", request.traceparent.encode())] if request.traceparent else []),
             *authorization(token),
         ],
         body=msgspec.json.encode(body),

@@ -228,11 +228,14 @@ class _Pieces:
         if chunk.error != _NULL or chunk.kind == "error":
             self.fail(*_error_of(chunk))
             return
-        self._take_chunk(chunk)
+        try:
+            self._take_chunk(chunk)
+        except _UNREADABLE:  # arguments are read one by one
+            self.fail("the engine sent what is no Chat Completions answer")
 
     def announce_calls(self) -> None:
         """Begin the calls that have none of their arguments yet: nothing more of their names will come."""
-        for call in self._calls:
+        for call in self._calls if not self._over else ():
             if call.id or call.name:
                 self._announce(call)
 

@@ -1,15 +1,20 @@
-"""A streamed Chat Completions answer, put together into the one document that a client asked for.
+"""A streamed answer, put together into the one document that a client asked for: a chat's, or a plain completion's.
 
 llama-server does not notice that a client who wants no stream has left while another stream runs, so such a turn is
 asked for as a stream. What the engine says beyond the standard is carried: texts are joined, the last of all else
 counts. Sans-IO.
 """
 
-from typing import Final, TypeAlias, cast
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Final, Protocol, TypeAlias, cast
 
 import msgspec
 
+from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX
+from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.sse import EventCutter, data_of, split_events
+from luftpause.core.model.ids import ToolCallId
 
 Json: TypeAlias = dict[str, object]
 
@@ -17,13 +22,30 @@ _DONE: Final = b"[DONE]"
 _JOINED: Final = ("content", "reasoning_content", "reasoning", "refusal")
 
 
-class ChatAssembly:
+class _Choice(Protocol):
+    """One choice, as far as it has come."""
+
+    def take(self, piece: Json) -> None:
+        """Add a piece."""
+        ...
+
+    def whole(self, index: int) -> Json:
+        """Return it as a document has it."""
+        ...
+
+
+class _Assembly(ABC):
     """The way back of a turn that was asked for as a stream for a client who wants none: a `WayBack`."""
 
-    def __init__(self) -> None:
-        self._cutter = EventCutter()
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._cutter = EventCutter(ANSWER_BYTES_MAX)
         self._top: Json = {}
         self._choices: dict[int, _Choice] = {}
+
+    @abstractmethod
+    def _begun(self) -> _Choice:
+        """Return a choice of which nothing has come."""
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece of the stream. Nothing of it can be sent yet."""
@@ -33,12 +55,18 @@ class ChatAssembly:
         return b""
 
     def end(self) -> bytes:
-        """Return the document."""
+        """Return the document.
+
+        Raises:
+            UnfitAnswerError: there would be a hole in it.
+        """
         rest = self._cutter.rest()
         if rest:
             self._take_block(rest)
+        if self._cutter.skipped:
+            raise UnfitAnswerError("it sent an event that is too long to be put together with the others")
         choices = [self._choices[index].whole(index) for index in sorted(self._choices)]
-        return msgspec.json.encode({**self._top, "object": "chat.completion", "choices": choices})
+        return msgspec.json.encode({**self._top, "object": self._kind, "choices": choices})
 
     def error(self, status: int, body: bytes) -> bytes:
         """Return an engine's refusal as it came: it is in this dialect."""
@@ -46,7 +74,7 @@ class ChatAssembly:
         return body
 
     def _take_block(self, block: bytes) -> None:
-        for event in split_events(block):
+        for event in split_events(block, ANSWER_BYTES_MAX):
             data = data_of(event)
             if data and data != _DONE:
                 try:
@@ -59,23 +87,81 @@ class ChatAssembly:
         for choice in map(_object, _list(chunk.pop("choices", None))):
             index = choice.pop("index", 0)
             if isinstance(index, int):
-                self._choices.setdefault(index, _Choice()).take(choice)
+                if index not in self._choices:
+                    self._choices[index] = self._begun()
+                self._choices[index].take(choice)
         for name, value in chunk.items():
             if value is not None or name not in self._top:
                 self._top[name] = value
 
 
-class _Choice:
-    """One choice, as far as it has come."""
+class ChatAssembly(_Assembly):
+    """Of a chat."""
+
+    def __init__(self) -> None:
+        super().__init__("chat.completion")
+        self._chats: list[_ChatChoice] = []
+
+    def call_ids(self) -> Sequence[ToolCallId]:
+        """See `WayBack.call_ids`."""
+        return tuple(dict.fromkeys(ToolCallId(call_id) for chat in self._chats for call_id in chat.call_ids()))
+
+    def _begun(self) -> _Choice:
+        self._chats.append(_ChatChoice())
+        return self._chats[-1]
+
+
+class CompletionAssembly(_Assembly):
+    """Of a completion."""
+
+    def __init__(self) -> None:
+        super().__init__("text_completion")
+
+    def call_ids(self) -> Sequence[ToolCallId]:
+        """See `WayBack.call_ids`."""
+        return ()
+
+    def _begun(self) -> _Choice:
+        return _TextChoice()
+
+
+class _Common:
+    """What the choices of both have."""
 
     def __init__(self) -> None:
         self._rest: Json = {"finish_reason": None}
-        self._message: Json = {"role": "assistant"}
-        self._calls: list[Json] = []
         self._logprobs: dict[str, list[object]] = {}
 
+    def _take_rest(self, piece: Json) -> None:
+        for name, value in _object(piece.pop("logprobs", None)).items():
+            self._logprobs.setdefault(name, []).extend(_list(value))
+        _update(self._rest, piece)
+
+
+class _TextChoice(_Common):
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts: list[str] = []
+
     def take(self, piece: Json) -> None:
-        """Add a piece."""
+        self._texts.append(_text(piece.pop("text", None)))
+        self._take_rest(piece)
+
+    def whole(self, index: int) -> Json:
+        return {"text": "".join(self._texts), "index": index, "logprobs": self._logprobs or None, **self._rest}
+
+
+class _ChatChoice(_Common):
+    def __init__(self) -> None:
+        super().__init__()
+        self._message: Json = {"role": "assistant"}
+        self._calls: list[Json] = []
+
+    def call_ids(self) -> list[str]:
+        """Return the ids of its tool calls, of those that have one."""
+        return [call_id for call_id in (_text(call.get("id")) for call in self._calls) if call_id]
+
+    def take(self, piece: Json) -> None:
         delta = _object(piece.pop("delta", None))
         for call in map(_object, _list(delta.pop("tool_calls", None))):
             self._take_call(call)
@@ -84,13 +170,10 @@ class _Choice:
                 self._message[name] = _text(self._message.get(name)) + value
             elif value is not None:
                 self._message[name] = value
-        for name, value in _object(piece.pop("logprobs", None)).items():
-            self._logprobs.setdefault(name, []).extend(_list(value))
-        _update(self._rest, piece)
+        self._take_rest(piece)
 
     def whole(self, index: int) -> Json:
-        """Return it as a document has it."""
-        message: Json = {"content": None, **self._message}
+        message: Json = {"role": "", "content": "", **self._message}
         if self._calls:
             message["tool_calls"] = self._calls
         whole: Json = {"index": index, "message": message, **self._rest}

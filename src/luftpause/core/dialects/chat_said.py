@@ -1,98 +1,119 @@
-"""What is said in a request's messages, and the text of a Chat Completions answer as it comes.
+"""What is said in a request's messages, and in a Chat Completions answer.
 
-Messages and Responses are read here too: what differs is where the texts stand.
+The requests of Messages and Responses are read here too: what differs is where the texts stand.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.chat_answer import ChatStreamReader, Piece, Text, read_chat_answer
-from luftpause.core.dialects.said import TEXT_CHARS_MAX, Utterance
+from luftpause.core.dialects.said import Utterance
+
+_NULL: Final = Raw(b"null")
+_UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
 
 class _Message(Struct):
     role: str = ""
-    content: Raw = Raw(b"null")
+    content: Raw = _NULL
 
 
 class _Part(Struct):
     text: str = ""
 
 
-class _Conversation(Struct):
-    """A request: Messages has `system` beside its messages, Responses `instructions` beside its `input`."""
-
+class _Chat(Struct):
     messages: list[_Message] = []
+
+
+class _Messages(Struct):
+    messages: list[_Message] = []
+    system: Raw = _NULL
+
+
+class _Responses(Struct):
     input: str | list[_Message] = []
-    system: Raw = Raw(b"null")
-    instructions: Raw = Raw(b"null")
+    instructions: Raw = _NULL
 
 
-_CONVERSATION: Final = msgspec.json.Decoder(_Conversation)
+class _Choice(Struct):
+    index: object = None
+    delta: _Message | None = None
+    message: _Message | None = None
+
+
+class _Answer(Struct):
+    choices: list[_Choice] | None = None
+
+
+_T = TypeVar("_T")
+_CHAT: Final = msgspec.json.Decoder(_Chat)
+_MESSAGES: Final = msgspec.json.Decoder(_Messages)
+_RESPONSES: Final = msgspec.json.Decoder(_Responses)
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
 _CONTENT: Final = msgspec.json.Decoder(str | list[_Part] | None)
 
 
-def conversation_in(body: bytes) -> Sequence[Utterance]:
-    """Return what is said in a request; nothing where it cannot be read, which is for the engine to judge."""
-    try:
-        found = _CONVERSATION.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+def said_in_chat(body: bytes) -> Sequence[Utterance]:
+    """Return what is said in a Chat Completions request; nothing where it cannot be read: that is for the engine."""
+    found = _read(_CHAT, body)
+    return () if found is None else list(_utterances(_NULL, found.messages))
+
+
+def said_in_messages(body: bytes) -> Sequence[Utterance]:
+    """Return what is said in a Messages request; nothing where it cannot be read."""
+    found = _read(_MESSAGES, body)
+    return () if found is None else list(_utterances(found.system, found.messages))
+
+
+def said_in_responses(body: bytes) -> Sequence[Utterance]:
+    """Return what is said in a Responses request; nothing where it cannot be read."""
+    found = _read(_RESPONSES, body)
+    if found is None:
         return ()
-    first = [Utterance("system", text) for text in (_text(found.system), _text(found.instructions)) if text]
     if isinstance(found.input, str):
-        return [*first, Utterance("user", found.input)]
-    messages = found.messages or [item for item in found.input if item.role]  # calls and their results have no role
-    return [*first, *(Utterance(message.role, _text(message.content)) for message in messages)]
-
-
-class AnswerText:
-    """Collects the text of an answer.
-
-    Args:
-        stream: whether it comes as server-sent events.
-    """
-
-    def __init__(self, *, stream: bool) -> None:
-        self._reader = ChatStreamReader() if stream else None
-        self._texts: list[str] = []
-        self._size = 0
-        self._body: list[bytes] = []
-
-    def feed(self, data: bytes) -> None:
-        """Take the next piece of the answer, cut anywhere."""
-        if self._size > TEXT_CHARS_MAX:
-            return
-        if self._reader is None:
-            self._size += len(data)
-            self._body.append(data)
+        return [*_utterances(found.instructions, ()), Utterance("user", found.input)]
+    said: list[Utterance] = []
+    for utterance in _utterances(found.instructions, [item for item in found.input if item.role]):  # others: calls
+        if said and said[-1].role == utterance.role == "assistant":
+            said[-1] = Utterance("assistant", said[-1].text + utterance.text)  # an answer may have been several items
         else:
-            self._take(self._reader.feed(data))
+            said.append(utterance)
+    return said
 
-    def text(self) -> str | None:
-        """Return the text so far; None where it is too long to identify anything."""
-        if self._size > TEXT_CHARS_MAX:
-            return None
-        if self._reader is None:
-            self._texts, self._size = [], 0
-            self._take(read_chat_answer(b"".join(self._body)))
-        return "".join(self._texts)
 
-    def _take(self, pieces: list[Piece]) -> None:
-        for piece in pieces:
-            if isinstance(piece, Text):
-                self._texts.append(piece.text)
-                self._size += len(piece.text)
+def text_in_chat_answer(document: bytes) -> str:
+    """Return the text of a whole answer, or of one chunk: that of its first choice."""
+    answer = _read(_ANSWER, document)
+    if answer is None:
+        return ""
+    said = [choice.delta or choice.message for choice in answer.choices or () if not choice.index]
+    return "".join(_text(each.content) for each in said if each is not None)
+
+
+def _utterances(first: Raw, messages: Iterable[_Message]) -> Iterable[Utterance]:
+    """Yield the messages; before them, as the system's, what a request says beside them."""
+    beside = _text(first)
+    if beside:
+        yield Utterance("system", beside)
+    for message in messages:
+        yield Utterance(message.role, _text(message.content))
+
+
+def _read(decoder: "msgspec.json.Decoder[_T]", document: bytes) -> _T | None:
+    try:
+        return decoder.decode(document)
+    except _UNREADABLE:
+        return None
 
 
 def _text(content: Raw) -> str:
     """Return the text of a message, parts joined; what is odd about it says nothing."""
-    try:
-        said = _CONTENT.decode(content)
-    except (msgspec.DecodeError, RecursionError):
+    if content == _NULL:
         return ""
+    said = _read(_CONTENT, content)  # type-checked as bytes: a Raw is a view of them
     if isinstance(said, list):
         return "".join(part.text for part in said)
     return said or ""

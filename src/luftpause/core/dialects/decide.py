@@ -16,9 +16,9 @@ from msgspec.structs import asdict
 
 from luftpause.core.dialects.dialect import Peek, UnfitAnswerError
 from luftpause.core.dialects.edits import with_members
-from luftpause.core.dialects.request import BadRequestError, model_in, read_members
+from luftpause.core.dialects.request import BadRequestError, check_text, model_in, read_members
 from luftpause.core.dialects.single_request import CHAT_PATH, Sent, SingleRequest
-from luftpause.core.model.ids import ModelName
+from luftpause.core.model.ids import ModelName, ToolCallId
 from luftpause.core.model.replicas import EngineKind, Placement, ReplicaKind
 from luftpause.core.model.turns import TurnShape
 
@@ -82,6 +82,7 @@ def read_question(body: bytes) -> Question:
     Raises:
         BadRequestError: not one text, or labels that could not be told apart.
     """
+    check_text(body)
     try:
         question = _QUESTION.decode(body)
     except msgspec.DecodeError as error:
@@ -172,6 +173,10 @@ class LabelBack:
             raise UnfitAnswerError(f"its answer is no chat completion with logprobs: {error}") from error
         decided = decision(self._labels, _alternatives(answer))
         return msgspec.json.encode({**asdict(decided), "model": answer.model, "usage": answer.usage})
+
+    def call_ids(self) -> Sequence[ToolCallId]:
+        """See `WayBack.call_ids`."""
+        return ()
 
     def error(self, status: int, body: bytes) -> bytes:
         """See `WayBack.error`. An engine's refusal is in OpenAI's shape already."""

@@ -88,12 +88,21 @@ class Dialect(Protocol):
         """Return what looks at an answer that is in this dialect."""
         ...
 
+    def text_in(self, document: bytes) -> str:
+        """Return the text of an answer in this dialect, whole or one event of its stream, to know it again by."""
+        ...
+
 
 class TranslatedDialect(Dialect, Protocol):
     """A dialect that can be said in Chat Completions."""
 
-    def translate(self, path: str, body: bytes) -> "Translation":
+    def translate(self, path: str, body: bytes, turn: str = "") -> "Translation":
         """Say a request in Chat Completions. What an engine need not know for its answer may be left out.
+
+        Args:
+            path: the request's path, without its query.
+            body: the request body as it came.
+            turn: what no other turn is called; ids that have to be made up are made of it.
 
         Raises:
             BadRequestError: it asks for something that cannot be said there; the message names it.
@@ -120,6 +129,10 @@ class WayBack(Protocol):
         """Return the body of an engine's refusal in the shape of this dialect."""
         ...
 
+    def call_ids(self) -> Sequence[ToolCallId]:
+        """Return the ids of tool calls that the client was given up to now, and will echo."""
+        ...
+
 
 class Translation(WayBack, Protocol):
     """One translated turn: its request, and the way back for its answer. Create one for each time it is sent."""
@@ -127,4 +140,9 @@ class Translation(WayBack, Protocol):
     @property
     def request(self) -> bytes:
         """The body of a Chat Completions request, streamed if the client wants a stream."""
+        ...
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """The tools, by name, that the request offers and no engine can be offered; see `server_tools`."""
         ...

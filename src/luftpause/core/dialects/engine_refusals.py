@@ -7,6 +7,16 @@ from msgspec import Raw, Struct
 
 MESSAGE_CHARS_MAX: Final = 2000
 
+_UNSEEN_SIGNS: Final = (
+    "image input is not supported",
+    "audio input is not supported",
+    "video input is not supported",
+    "does not support image",
+    "does not support audio",
+    "required for image input",
+    "not a multimodal model",
+)
+"""How engines say that their model takes texts only: some with a status that calls it a fault of theirs."""
 _TOO_LONG_SIGNS: Final = ("context length", "context size", "context window", "context_length")
 
 
@@ -47,6 +57,12 @@ def is_too_long(message: str, code: str = "") -> bool:
     """Say whether a refusal means that the conversation no longer fits into the model's context."""
     signs = f"{message} {code}".lower()
     return any(sign in signs for sign in _TOO_LONG_SIGNS)
+
+
+def is_unseen(message: str) -> bool:
+    """Say whether a refusal means that the model cannot see or hear what the conversation holds."""
+    said = message.lower()
+    return any(sign in said for sign in _UNSEEN_SIGNS)
 
 
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)

@@ -30,6 +30,7 @@ class FailureCode(Enum):
     BODY_TOO_LARGE = "body_too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     UNKNOWN_HOST = "unknown_host"
+    NO_WEBSOCKET = "no_websocket"
     HEADERS_TOO_LARGE = "headers_too_large"
     INTERNAL = "internal"
     ENGINE_FAILED = "engine_failed"
@@ -55,6 +56,7 @@ _STATUS = {
     FailureCode.BODY_TOO_LARGE: 413,
     FailureCode.UNSUPPORTED_MEDIA_TYPE: 415,
     FailureCode.UNKNOWN_HOST: 421,
+    FailureCode.NO_WEBSOCKET: 426,
     FailureCode.HEADERS_TOO_LARGE: 431,
     FailureCode.INTERNAL: 500,
     FailureCode.ENGINE_FAILED: 502,

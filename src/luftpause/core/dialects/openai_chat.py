@@ -4,12 +4,12 @@ The body itself passes through byte for byte: nothing is parsed beyond the peek.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.chat_said import conversation_in
+from luftpause.core.dialects.chat_said import said_in_chat, text_in_chat_answer
 from luftpause.core.dialects.dialect import Peek
 from luftpause.core.dialects.failures import Failure, openai_error
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
@@ -31,7 +31,7 @@ from luftpause.core.model.ids import ToolCallId
 class OpenAiChat:
     """A `Dialect`."""
 
-    name = "chat"
+    name: ClassVar[str] = "chat"
     ping = b": waiting\n\n"
     stream_type = EVENT_STREAM
 
@@ -48,7 +48,7 @@ class OpenAiChat:
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
         """See `Dialect.conversation`."""
-        return conversation_in(body)
+        return said_in_chat(body)
 
     def error(self, failure: Failure) -> bytes:
         """See `Dialect.error`."""
@@ -61,6 +61,10 @@ class OpenAiChat:
     def observer(self, *, stream: bool) -> Observer:
         """See `Dialect.observer`."""
         return StreamObserver() if stream else BodyObserver()
+
+    def text_in(self, document: bytes) -> str:
+        """See `Dialect.text_in`."""
+        return text_in_chat_answer(document)
 
 
 _WANTED: Final = ("model", "stream", "prompt_cache_key")

@@ -43,6 +43,18 @@ def read_members(body: bytes, wanted: Iterable[str], raw: str) -> Mapping[str, o
         raise BadRequestError("the request body is nested too deeply") from error
 
 
+def check_text(body: bytes) -> None:
+    """Make sure that a body can be written anew, which also takes in what nobody looked at of it.
+
+    Raises:
+        BadRequestError: it is not in UTF-8.
+    """
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise BadRequestError(f"the request body is not valid JSON: no UTF-8 at byte {error.start}") from error
+
+
 def model_in(members: Mapping[str, object]) -> ModelName:
     """Return the model that a request names.
 

@@ -70,3 +70,8 @@ class SingleRequest(ABC):
     def observer(self, *, stream: bool) -> Observer:
         """See `Dialect.observer`."""
         return StreamObserver() if stream else BodyObserver()
+
+    def text_in(self, document: bytes) -> str:
+        """See `Dialect.text_in`. No conversation goes on from it."""
+        del document
+        return ""

@@ -5,6 +5,9 @@
 
 from typing import Final, NewType
 
+ActiveMs = NewType("ActiveMs", int)
+"""Milliseconds on a tree of runs' own clock: it begins at 0 and stands still while no runtime has the tree."""
+
 CallerId = NewType("CallerId", str)
 """Who a turn is accounted to for fairness: a label below the principal, at most 128 bytes."""
 

@@ -1,7 +1,12 @@
 """Why a turn is turned away before any engine sees it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
+
+MODELS_NAMED_MAX: Final = 10
+"""More models than these are not listed in a refusal."""
 
 
 class RefusalReason(Enum):
@@ -25,3 +30,22 @@ class Refusal:
 
     reason: RefusalReason
     message: str
+
+
+def models_named(models: Iterable[str]) -> str:
+    """Return models as a refusal lists them."""
+    names = sorted(models)
+    return ", ".join(f"'{each}'" for each in names[:MODELS_NAMED_MAX]) + ("…" if names[MODELS_NAMED_MAX:] else "")
+
+
+def no_such_model(who: str, model: str, known: Iterable[str]) -> str:
+    """Return the sentence for a model that nobody serves: it names those that are known, and a way out.
+
+    Args:
+        who: who was asked for it, as `Generative replica`.
+        model: the model.
+        known: those that they serve.
+    """
+    names = models_named(known)
+    way_out = f"they serve {names}; ask for one of these, or declare" if names else "none is declared; declare"
+    return f"no {who} serves model '{model}': {way_out} it under [[replicas]] or [[launcher.models]]"

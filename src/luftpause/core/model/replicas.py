@@ -75,6 +75,7 @@ class Placement:
         dialects: the wire formats, by name, that it is declared to speak beside Chat Completions; None: it is asked.
         kind: as what the replica takes the turn.
         model: which model the turn was taken for, also where its offer named none; empty from an older scheduler.
+        life: which of its lives the replica is in: one that fell ill may come back as another engine.
     """
 
     replica: ReplicaId
@@ -84,3 +85,4 @@ class Placement:
     dialects: tuple[str, ...] | None = None
     kind: ReplicaKind = ReplicaKind.GENERATIVE
     model: ModelName = _NO_MODEL
+    life: int = 0

@@ -1,28 +1,36 @@
 """What a run orders, performed by the shell in the order given and only after the event behind it is durable.
 
-| action       | ends with exactly one of                                  |
-| ------------ | --------------------------------------------------------- |
-| `TakeTurn`   | `TurnTaken`, `RunFailed`, `RunCancelled`, `RunRecovered`  |
-| `CheckCall`  | `ToolCallIntended`, `ToolCallRejected`, `RunCancelled`, `RunRecovered` |
-| `CallTool`   | `ToolReturned`, `RunCancelled`, `RunRecovered`            |
-| `EndRun`     | the `RunFinished`, `RunFailed` or `RunCancelled` it holds |
-| `CancelWork` | nothing: turns and calls under way are dropped            |
-| `ReportEnd`  | nothing: the scheduler may forget the run                 |
+| action        | ends with exactly one of                                  |
+| ------------- | --------------------------------------------------------- |
+| `TakeTurn`    | `TurnTaken`, `TurnFailed`, `RunFailed`, `RunCancelled`, `RunRecovered` |
+| `CheckCall`   | `ToolCallIntended`, `ApprovalAsked`, `ToolCallRejected`, `RunFailed`, `RunCancelled`, `RunRecovered` |
+| `CallTool`    | `ToolReturned`, `RunFailed`, `RunCancelled`, `RunRecovered` |
+| `CheckAnswer` | `RunFinished`, `AnswerRejected`, `RunFailed`, `RunCancelled`, `MessageSent`, `RunRecovered` |
+| `Record`      | the event that it holds                                   |
+| `CancelWork`  | nothing: turns and calls under way are dropped            |
+| `ReportEnd`   | nothing: the scheduler may forget the run                 |
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from luftpause.core.model.ids import CallerId, ModelName, RunId, ToolCallId
+from luftpause.core.model.ids import CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import ServiceClass
-from luftpause.core.runs.events import Ending
+from luftpause.core.runs.events import Event
 from luftpause.core.runs.messages import Message
 from luftpause.core.runs.tools import ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeTurn:
-    """Ask the model to go on from `messages`. `tools`: what to offer, none when it must answer."""
+    """Ask the model to go on from `messages`.
+
+    Attributes:
+        tools: what to offer, none when it must answer.
+        max_tokens: of the reply; 0 leaves it to the engine.
+        answer_schema: what the reply has to fit, where it can only be an answer.
+    """
 
     run: RunId
     model: ModelName
@@ -33,16 +41,19 @@ class TakeTurn:
     tools: tuple[ToolSpec, ...]
     max_tokens: int
     parallel_tool_calls: bool
+    answer_schema: Mapping[str, object] | None = None
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckCall:
-    """See whether a call can be made: a tool that the run was given, arguments that fit its schema."""
+    """See whether a call can be made: a tool that the run was given, arguments that fit, and nobody to be asked."""
 
     run: RunId
     call: ToolCallId
     tool: str
     arguments: str
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +68,19 @@ class CallTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndRun:
-    """Record this ending. It may be another run's than the one that was decided on: a descendant's."""
+class CheckAnswer:
+    """See whether an answer fits the shape that was asked for."""
 
-    ending: Ending
+    run: RunId
+    text: str
+    schema: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Record what follows. It may be another run's event than the one that was decided on."""
+
+    event: Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +92,10 @@ class CancelWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportEnd:
-    """Tell the scheduler that no further turn of this run will come."""
+    """Tell the scheduler that no further turn of this principal's run will come for now."""
 
     run: RunId
+    principal: PrincipalId
 
 
-Action: TypeAlias = TakeTurn | CheckCall | CallTool | EndRun | CancelWork | ReportEnd
+Action: TypeAlias = TakeTurn | CheckCall | CallTool | CheckAnswer | Record | CancelWork | ReportEnd

@@ -1,275 +1,251 @@
 """What follows from an event in the life of a run: the next turn, the next calls, or the end.
 
 A turn with tool calls leads to the calls, and when all are settled to the next turn; a turn without ends the run.
-Once the tool budget is spent no tools are offered and whatever the model says is the result, so a run takes at most
-budget + 1 turns. It does not know what the tools are, nor whether arguments fit them: the shell tells the verdict.
+Once the tool calls are spent no tools are offered and whatever the model says is the answer, so a run takes at most
+one turn more than it has calls, another one to mend its answer, and as many again for each message that makes it go on.
+It does not know what the tools are, nor whether arguments or answers fit: the shell tells the verdict.
+
+How a run stands, apart from what it and all below it used, follows from its own events; what it orders, from all.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from luftpause.core.model.ids import Instant, RunId, ToolCallId
-from luftpause.core.runs.actions import Action, CallTool, CancelWork, CheckCall, EndRun, ReportEnd, TakeTurn
+from luftpause.core.model.ids import ActiveMs
+from luftpause.core.runs.actions import Action, CancelWork, Record, ReportEnd
+from luftpause.core.runs.calls import CallEvent, call_moved, calls_lost
+from luftpause.core.runs.condensing import brief
+from luftpause.core.runs.decision import Decision
 from luftpause.core.runs.events import (
+    AnswerRejected,
+    ApprovalAsked,
+    ApprovalDecided,
     Ending,
     Event,
+    LandingBegun,
+    MessageSent,
     RunCancelled,
     RunFailed,
     RunFinished,
     RunRecovered,
+    RunsAwaited,
     RunSpawned,
     ToolCallIntended,
     ToolCallRejected,
     ToolReturned,
+    TurnFailed,
     TurnTaken,
 )
-from luftpause.core.runs.messages import Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from luftpause.core.runs.go_on import cancellations, go_on
+from luftpause.core.runs.messages import Message, SystemMessage, UserMessage
+from luftpause.core.runs.speech import answered, generating
 from luftpause.core.runs.state import (
     Call,
     CallingTools,
     Cancelled,
     Concluding,
     Failed,
+    Failing,
     Finished,
     Generating,
-    OpenCall,
     Phase,
     ProposedCall,
     Run,
     SettledCall,
     State,
     Totals,
+    WaitingForRuns,
 )
-from luftpause.core.runs.tree import adopt, ancestors, credit, descendants, tree_of
+from luftpause.core.runs.tree import adopt, closed, credit, no_longer_waiting, opened, tree_of, with_run
+from luftpause.core.runs.waiting import released_by
 
 BUDGET_SPENT_TEXT = "Error: not called, the tool budget is spent. Answer with what you have."
-OUTCOME_UNKNOWN_TEXT = (
-    "Error: the runtime was restarted during this call. Whether it took effect is unknown; it was not made again."
-)
-ANCESTOR_CANCELLED = "a run above it was cancelled"
-
-Verdict: TypeAlias = ToolCallIntended | ToolCallRejected | ToolReturned
+LANDING_TEXT = "The budget for this task is nearly spent and no tools are left. Answer now with what you have."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """The state after an event, and what to do about it, in order."""
-
-    state: State
-    actions: tuple[Action, ...] = ()
-
-
-def decide(state: State, event: Event, now: Instant) -> Decision:
-    """Return what follows from an event; `now` only dates the phase that begins."""
+def decide(state: State, event: Event, now: ActiveMs) -> Decision:
+    """Return what follows from an event. `now` is its tree's time, the same in life and in replay."""
     if isinstance(event, RunSpawned):
         return _spawned(state, event, now)
     run = state.runs.get(event.run)
-    if run is None or run.is_over:
+    if run is None:
         return Decision(state=state)
+    if isinstance(event, MessageSent):
+        return _message_sent(state, run, event, now)
+    return Decision(state=state) if run.is_over else _lives(state, run, event, now)
+
+
+_Turn: TypeAlias = TurnTaken | TurnFailed | LandingBegun | AnswerRejected
+_Other: TypeAlias = CallEvent | RunsAwaited | RunRecovered | Ending
+
+
+def _lives(state: State, run: Run, event: _Turn | _Other, now: ActiveMs) -> Decision:
+    match event:
+        case TurnTaken() | TurnFailed() | LandingBegun() | AnswerRejected():
+            decision = _model_moved(state, run, event, now)
+        case ToolCallIntended() | ToolCallRejected() | ApprovalAsked() | ApprovalDecided() | ToolReturned():
+            decision = call_moved(state, run, event, now)
+        case RunsAwaited():
+            decision = _runs_awaited(state, run, event, now)
+        case RunRecovered():
+            decision = _recovered(state, run, now)
+        case RunFinished() | RunFailed() | RunCancelled():
+            decision = _ended(state, run, event, now)
+        case _:
+            assert_never(event)
+    return decision
+
+
+def _model_moved(state: State, run: Run, event: _Turn, now: ActiveMs) -> Decision:
     match event:
         case TurnTaken():
             return _turn_taken(state, run, event, now)
-        case ToolCallIntended() | ToolCallRejected() | ToolReturned():
-            return _call_moved(state, run, event, now)
-        case RunRecovered():
-            return _recovered(state, run, now)
-        case RunFinished() | RunFailed() | RunCancelled():
-            return _ended(state, run, event)
+        case TurnFailed():
+            return _turn_failed(state, run, event, now)
+        case LandingBegun():
+            return _landing_begun(state, run, now)
+        case AnswerRejected():
+            return _answer_rejected(state, run, event, now)
         case _:
             assert_never(event)
 
 
-def cancellations(state: State, run: RunId, why: str) -> tuple[RunCancelled, ...]:
-    """Return what ends a run and all that runs below it, also below runs that are over themselves."""
-    family = (state.runs[run], *descendants(state, run))
-    return tuple(
-        RunCancelled(run=each.spawn.run, why=why if each.spawn.run == run else ANCESTOR_CANCELLED)
-        for each in family
-        if not each.is_over
-    )
+def is_stale(state: State, event: Event) -> bool:
+    """Whether an end was ordered before a message came that the run has not answered: it must not be recorded."""
+    run = state.runs.get(event.run)
+    if run is None or not isinstance(event, RunFinished):
+        return False
+    return not isinstance(run.phase, Concluding) or run.phase.result != event.result
 
 
-def _spawned(state: State, event: RunSpawned, now: Instant) -> Decision:
+def without_conversation(state: State, run: Run) -> State:
+    """Drop what was said in a run that is over, and what it was given for that; its journal has it."""
+    if not run.is_over or not run.messages:
+        return state
+    return with_run(state, replace(run, spawn=brief(run.spawn), messages=(), unheard=()))
+
+
+def _spawned(state: State, event: RunSpawned, now: ActiveMs) -> Decision:
     if event.run in state.runs:
         return Decision(state=state)
     opening: tuple[Message, ...] = (UserMessage(text=event.task),)
     if event.system is not None:
         opening = (SystemMessage(text=event.system), *opening)
-    run = Run(spawn=event, tree=tree_of(state, event), phase=Generating(since=now), messages=opening)
+    phase = WaitingForRuns(since=now) if event.after else Generating(since=now)
+    run = Run(spawn=event, tree=tree_of(state, event), phase=phase, messages=opening, began=now)
     state = adopt(state, run)
-    return Decision(state=state, actions=_go_on(state, run))
+    return _put(state, state.runs[event.run], now)
 
 
-def _turn_taken(state: State, run: Run, event: TurnTaken, now: Instant) -> Decision:
+def _runs_awaited(state: State, run: Run, event: RunsAwaited, now: ActiveMs) -> Decision:
+    if not isinstance(run.phase, WaitingForRuns):
+        return Decision(state=state)
+    begun = generating(run, UserMessage(text=event.text), now=now)
+    return _put(no_longer_waiting(state, run), begun, now)
+
+
+def _turn_taken(state: State, run: Run, event: TurnTaken, now: ActiveMs) -> Decision:
     if not isinstance(run.phase, Generating):
         return Decision(state=state)
-    room = run.spawn.max_tool_calls - run.own.tool_calls
     asked = event.message.tool_calls
-    counted = asked[: max(room, 0)]
+    room = run.spawn.max_tool_calls - (run.own.tool_calls - run.calls_before)
+    counted = () if run.landing or run.repaired else asked[: max(room, 0)]
     usage = event.usage
-    state = credit(
-        state,
-        event.run,
-        Totals(
-            turns=1,
-            tool_calls=len(counted),
-            prompt_tokens=0 if usage is None else usage.prompt_tokens,
-            completion_tokens=0 if usage is None else usage.completion_tokens,
-            turn_ms=event.took_ms,
-        ),
+    work = Totals(
+        turns=1,
+        tool_calls=len(counted),
+        prompt_tokens=0 if usage is None else usage.prompt_tokens,
+        completion_tokens=0 if usage is None else usage.completion_tokens,
+        turn_ms=event.took_ms,
     )
-    run = replace(state.runs[event.run], messages=(*run.messages, event.message))
-    if not counted:
-        run = replace(run, phase=Concluding(since=now, result=event.message.text))
-    else:
+    state = credit(state, event.run, work)
+    run = state.runs[event.run]
+    if counted:
         calls: tuple[Call, ...] = tuple(ProposedCall(asked=call) for call in counted)
         refused = tuple(SettledCall(asked=call, text=BUDGET_SPENT_TEXT) for call in asked[len(counted) :])
-        run = replace(run, phase=CallingTools(since=now, calls=calls + refused))
-    return _with(state, run)
+        phase = CallingTools(since=now, calls=calls + refused)
+        run = replace(run, phase=phase, messages=(*run.messages, event.message))
+    else:
+        # Calls that nobody answers would make the conversation one that engines refuse.
+        answer = replace(event.message, tool_calls=())
+        concluding = replace(run, phase=Concluding(since=now, result=answer.text), messages=(*run.messages, answer))
+        run = answered(concluding, now=now) if run.unheard else concluding
+    return _put(state, run, now)
 
 
-def _call_moved(state: State, run: Run, event: Verdict, now: Instant) -> Decision:
-    phase = run.phase
-    if not isinstance(phase, CallingTools):
+def _turn_failed(state: State, run: Run, event: TurnFailed, now: ActiveMs) -> Decision:
+    if not isinstance(run.phase, Generating):
         return Decision(state=state)
-    place = _place(phase, event.call)
-    if place is None:
+    if run.models_failed < len(run.spawn.fallback_models):
+        return _put(state, generating(replace(run, models_failed=run.models_failed + 1), now=now), now)
+    return _put(state, replace(run, phase=Failing(since=now, error=event.error)), now)
+
+
+def _landing_begun(state: State, run: Run, now: ActiveMs) -> Decision:
+    if not isinstance(run.phase, Generating) or run.landing:
         return Decision(state=state)
-    call = phase.calls[place]
-    match event:
-        case ToolCallIntended():
-            if not isinstance(call, ProposedCall):
-                return Decision(state=state)
-            opened = OpenCall(asked=call.asked, repeatable=event.repeatable)
-            run = _with_call(run, phase, place, opened)
-            return Decision(state=_put(state, run), actions=(_order(run, opened.asked),))
-        case ToolCallRejected():
-            work = Totals(failed_tool_calls=1)
-        case ToolReturned():
-            work = Totals(failed_tool_calls=int(event.failed), tool_ms=event.took_ms)
+    told = generating(replace(run, landing=True), now=now)
+    return _put(state, generating(told, UserMessage(text=LANDING_TEXT), now=now), now)
+
+
+def _answer_rejected(state: State, run: Run, event: AnswerRejected, now: ActiveMs) -> Decision:
+    if not isinstance(run.phase, Concluding):
+        return Decision(state=state)
+    told = f"The answer does not fit: {event.complaint}"
+    if not run.repaired:
+        ask = UserMessage(text=f"{told}. Answer again, with nothing but JSON of the shape that was asked for.")
+        return _put(state, generating(replace(run, repaired=True), ask, now=now), now)
+    error = f"{told}. It was asked for again once; the last answer: {run.phase.result}"
+    return _put(state, replace(run, phase=Failing(since=now, error=error)), now)
+
+
+def _message_sent(state: State, run: Run, event: MessageSent, now: ActiveMs) -> Decision:
+    match run.phase:
+        case WaitingForRuns() | Generating() | CallingTools():
+            waiting = replace(run, unheard=(*run.unheard, event.text))
+            return Decision(state=with_run(state, waiting))
+        case Concluding():
+            return _put(state, answered(run, UserMessage(text=event.text), now=now), now)
+        case Finished():
+            state = opened(state, event.run)
+            return _put(state, answered(state.runs[event.run], UserMessage(text=event.text), now=now), now)
+        case Failing() | Failed() | Cancelled():
+            return Decision(state=state)
         case _:
-            assert_never(event)
-    if isinstance(call, SettledCall):
-        return Decision(state=state)
-    state = credit(state, event.run, work)
-    settled = SettledCall(asked=call.asked, text=event.text)
-    run = _with_call(state.runs[event.run], phase, place, settled)
-    return _when_all_settled(state, run, now)
+            assert_never(run.phase)
 
 
-def _recovered(state: State, run: Run, now: Instant) -> Decision:
-    """Nothing is under way any more: begin again what may be, and tell the model of what may not."""
+def _recovered(state: State, run: Run, now: ActiveMs) -> Decision:
+    """Nothing is under way any more."""
     if isinstance(run.phase, CallingTools):
-        lost = [call for call in run.phase.calls if isinstance(call, OpenCall) and not call.repeatable]
-        calls = tuple(
-            SettledCall(asked=call.asked, text=OUTCOME_UNKNOWN_TEXT) if call in lost else call
-            for call in run.phase.calls
-        )
-        state = credit(state, run.spawn.run, Totals(failed_tool_calls=len(lost)))
-        run = replace(state.runs[run.spawn.run], phase=replace(run.phase, calls=calls))
-        if any(not isinstance(call, SettledCall) for call in calls):
-            return _with(state, run)
-        return _when_all_settled(state, run, now)
-    return _with(state, run)
+        return calls_lost(state, run, run.phase, now)
+    return _put(state, generating(run, now=now) if isinstance(run.phase, Generating) else run, now)
 
 
-def _ended(state: State, run: Run, event: Ending) -> Decision:
-    over = replace(run, phase=_last_phase(event), messages=())
-    state = replace(_put(state, over), running=state.running - 1)
-    actions: list[Action] = [CancelWork(run=event.run), ReportEnd(run=event.run)]
+def _ended(state: State, run: Run, event: Ending, now: ActiveMs) -> Decision:
+    if isinstance(run.phase, WaitingForRuns):
+        state = no_longer_waiting(state, run)
+    state = closed(with_run(state, replace(run, phase=_last_phase(event))), event.run, now)
+    actions: list[Action] = [CancelWork(run=event.run), ReportEnd(run=event.run, principal=run.spawn.principal)]
     if isinstance(event, RunCancelled):
-        actions.extend(EndRun(ending=ending) for ending in cancellations(state, event.run, ""))
+        below = cancellations(state, event.run, event.why, event.exceeded)
+        actions.extend(Record(event=ending) for ending in below)
+    actions.extend(Record(event=begin) for begin in released_by(state, event.run))
     return Decision(state=state, actions=tuple(actions))
 
 
 def _last_phase(event: Ending) -> Phase:
     match event:
         case RunFinished():
-            return Finished(result=event.result)
+            return Finished(result=event.result, structured=event.structured)
         case RunFailed():
             return Failed(error=event.error)
         case RunCancelled():
-            return Cancelled(why=event.why)
+            return Cancelled(why=event.why, exceeded=event.exceeded)
         case _:
             assert_never(event)
 
 
-def _when_all_settled(state: State, run: Run, now: Instant) -> Decision:
-    """Go on to the next turn once every call has its answer; until then there is nothing new to order."""
-    phase = run.phase
-    if not isinstance(phase, CallingTools):
-        return Decision(state=_put(state, run))
-    answers = tuple(
-        ToolMessage(call=call.asked.call, text=call.text) for call in phase.calls if isinstance(call, SettledCall)
-    )
-    if len(answers) < len(phase.calls):
-        return Decision(state=_put(state, run))
-    run = replace(run, phase=Generating(since=now), messages=(*run.messages, *answers))
-    return _with(state, run)
-
-
-def _with(state: State, run: Run) -> Decision:
-    return Decision(state=_put(state, run), actions=_go_on(state, run))
-
-
-def _go_on(state: State, run: Run) -> tuple[Action, ...]:
-    """Return everything that has to be under way in the run's phase."""
-    spawn = run.spawn
-    if any(isinstance(above.phase, Cancelled) for above in ancestors(state, spawn.run)):
-        return (EndRun(ending=RunCancelled(run=spawn.run, why=ANCESTOR_CANCELLED)),)
-    match run.phase:
-        case Generating():
-            return (_next_turn(run),)
-        case CallingTools():
-            return tuple(_next_step(run, call) for call in run.phase.calls if not isinstance(call, SettledCall))
-        case Concluding():
-            return (EndRun(ending=RunFinished(run=spawn.run, result=run.phase.result)),)
-        case Finished() | Failed() | Cancelled():
-            return ()
-        case _:
-            assert_never(run.phase)
-
-
-def _next_turn(run: Run) -> TakeTurn:
-    spawn = run.spawn
-    return TakeTurn(
-        run=spawn.run,
-        model=spawn.model,
-        service_class=spawn.service_class,
-        caller=spawn.caller,
-        parent=spawn.parent,
-        messages=run.messages,
-        tools=spawn.tools if run.own.tool_calls < spawn.max_tool_calls else (),
-        max_tokens=spawn.max_tokens,
-        parallel_tool_calls=spawn.parallel_tool_calls,
-    )
-
-
-def _next_step(run: Run, call: ProposedCall | OpenCall) -> CheckCall | CallTool:
-    if isinstance(call, OpenCall):
-        return _order(run, call.asked)
-    return CheckCall(run=run.spawn.run, call=call.asked.call, tool=call.asked.tool, arguments=call.asked.arguments)
-
-
-def _order(run: Run, asked: ToolCall) -> CallTool:
-    return CallTool(
-        run=run.spawn.run,
-        call=asked.call,
-        tool=asked.tool,
-        arguments=asked.arguments,
-        key=f"{run.spawn.run}/{run.own.turns}/{asked.call}",
-    )
-
-
-def _place(phase: CallingTools, call: ToolCallId) -> int | None:
-    return next((place for place, known in enumerate(phase.calls) if known.asked.call == call), None)
-
-
-def _with_call(run: Run, phase: CallingTools, place: int, call: Call) -> Run:
-    calls = (*phase.calls[:place], call, *phase.calls[place + 1 :])
-    return replace(run, phase=replace(phase, calls=calls))
-
-
-def _put(state: State, run: Run) -> State:
-    run_id: RunId = run.spawn.run
-    return replace(state, runs=state.runs.set(run_id, run))
+def _put(state: State, run: Run, now: ActiveMs) -> Decision:
+    state = with_run(state, run)
+    return Decision(state=state, actions=go_on(state, run, now))

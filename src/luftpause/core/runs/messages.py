@@ -25,11 +25,19 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool call as the model asked for it. `arguments` is its own text, JSON if the model behaved."""
+    """A tool call as the model asked for it.
+
+    Attributes:
+        arguments: its own text, JSON if the model behaved.
+        recovered_from: the way in which the model wrote the call as text, empty for one that the engine told of.
+        cut: the reply ended in the middle of it, so it must not be made.
+    """
 
     call: ToolCallId
     tool: str
     arguments: str
+    recovered_from: str = ""
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolHints:
-    """What a tool's server says of it; the defaults are what silence means."""
+    """What a tool's server says of it; the defaults are what silence means.
+
+    Attributes:
+        says_destructive: it said so itself. Silence means destructive too, but nobody is asked for silence.
+    """
 
     read_only: bool = False
     destructive: bool = True
+    says_destructive: bool = False
     idempotent: bool = False
     open_world: bool = True
 

@@ -11,6 +11,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.affinity import away_from, candidates, choose, keeps_room, pool_of
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.lineup import Candidate
 from luftpause.core.scheduling.parts import parts_of, seen_as
 from luftpause.core.scheduling.ranking import CHUNK_MAX, CHUNK_MIN, Bits, Ranking, union
 from luftpause.core.scheduling.standings import Party, Payer, Standing
@@ -220,7 +221,7 @@ def _check_lineup(state: State) -> None:
     for held in state.held.values():
         scanned[held.payer] = scanned.get(held.payer, 0) | bits[held.queue]
     in_order = sorted(scanned, key=state.standings.of_payer)
-    _same("who waits", list(lineup.in_order(-1)), [(*payer, scanned[payer]) for payer in in_order])
+    _same("who waits", list(lineup.in_order(-1)), [Candidate(*payer, scanned[payer]) for payer in in_order])
     of = state.standings.of
     _check_ranking(lineup.principals, {name: (of[name], ranking.queues) for name, ranking in lineup.callers.items()})
     for principal, ranking in lineup.callers.items():
@@ -231,7 +232,7 @@ def _check_lineup(state: State) -> None:
 def _check_ranking(ranking: Ranking, expected: Mapping[Key, tuple[Standing, Bits]]) -> None:
     entries = [entry for chunk in ranking.chunks for entry in chunk.entries]
     _same("a list of who waits", {entry.name: (entry.standing, entry.queues) for entry in entries}, dict(expected))
-    _same("the order of a list", entries, sorted(entries))
+    _same("the order of a list", entries, sorted(entries, key=lambda entry: entry.standing))
     _same("queues of a list", ranking.queues, union(entry.queues for entry in entries))
     for chunk in ranking.chunks:
         least = CHUNK_MIN if len(ranking.chunks) > 1 else 1

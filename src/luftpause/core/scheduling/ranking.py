@@ -8,7 +8,7 @@ Standings are unique within a list. Knows nothing of what queues are.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from operator import itemgetter
+from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from luftpause.core.scheduling.standings import Standing
@@ -113,7 +113,7 @@ class Ranking(NamedTuple):
     def _chunk_of(self, standing: Standing) -> int:
         """Return which chunk a standing is in, or belongs into."""
         chunks = self.chunks
-        return max(0, bisect_right(chunks, standing, key=_STANDING) - 1) if len(chunks) > 1 else 0
+        return max(0, bisect_right(chunks, standing, key=_FIRST) - 1) if len(chunks) > 1 else 0
 
     def _with(self, start: int, end: int, *fresh: Chunk) -> tuple[Chunk, ...]:
         return (*self.chunks[:start], *fresh, *self.chunks[end:])
@@ -161,4 +161,5 @@ def _covered(wanted: Bits, holders: tuple[Entry, ...] | tuple[Chunk, ...]) -> Bi
     return wanted & ~missing
 
 
-_STANDING: Final = itemgetter(0)
+_STANDING: Final = attrgetter("standing")
+_FIRST: Final = attrgetter("first")

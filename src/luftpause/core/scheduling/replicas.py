@@ -125,7 +125,7 @@ def _settle(draft: Draft, replica: ReplicaId, old: ReplicaSpec, now: Instant) ->
         if service not in draft.serving:
             for turn in _held_in(draft, service):
                 held = leave_queue(draft, turn, now)
-                draft.order(RefuseTurn(turn=turn, why=unknown_model(held.arrival)))
+                draft.order(RefuseTurn(turn=turn, why=unknown_model(draft, held.arrival)))
 
 
 def _reassign(draft: Draft, turns: Iterable[TurnId]) -> None:

@@ -7,14 +7,12 @@ from collections.abc import Collection
 from typing import Final
 
 from luftpause.core.model.ids import ModelName
-from luftpause.core.model.refusals import Refusal, RefusalReason
+from luftpause.core.model.refusals import Refusal, RefusalReason, models_named
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.state import Service
 
 KIND_WORDS: Final = {ReplicaKind.GENERATIVE: "Generative", ReplicaKind.SINGLE_PASS: "Single-pass"}
 _SINGLE: Final = ReplicaKind.SINGLE_PASS
-MODELS_NAMED_MAX: Final = 10
-"""More models than these are not listed in a refusal."""
 
 
 def service_for(serving: Collection[Service], kind: ReplicaKind | None, model: ModelName) -> Service | Refusal:
@@ -37,6 +35,5 @@ def service_for(serving: Collection[Service], kind: ReplicaKind | None, model: M
     if not models:
         message = f"the request names no model, and no {what} is declared"
         return Refusal(reason=RefusalReason.UNKNOWN_MODEL, message=message)
-    named = ", ".join(f"'{each}'" for each in models[:MODELS_NAMED_MAX]) + ("…" if models[MODELS_NAMED_MAX:] else "")
-    message = f"the request names no model, and {what}s serve {len(models)}: {named}"
+    message = f"the request names no model, and {what}s serve {len(models)}: {models_named(models)}"
     return Refusal(reason=RefusalReason.MODEL_NEEDED, message=message)

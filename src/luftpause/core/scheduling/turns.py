@@ -7,7 +7,7 @@ turn is next in `fairness`.
 from dataclasses import replace
 
 from luftpause.core.model.ids import Instant, RunId, ToolName, TurnId
-from luftpause.core.model.refusals import Refusal, RefusalReason
+from luftpause.core.model.refusals import Refusal, RefusalReason, no_such_model
 from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling import lapsed
 from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
@@ -29,7 +29,7 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
         _answer_again(draft, arrival.turn, now)
         return
     if (arrival.kind, arrival.model) not in draft.serving:
-        draft.order(RefuseTurn(turn=arrival.turn, why=unknown_model(arrival)))
+        draft.order(RefuseTurn(turn=arrival.turn, why=unknown_model(draft, arrival)))
         return
     if arrival.age_s != age_in(arrival.age_s):  # it goes into the state, which must be comparable and writable
         arrival = replace(arrival, age_s=age_in(arrival.age_s))
@@ -58,12 +58,11 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
 
 
-def unknown_model(arrival: TurnArrived) -> Refusal:
+def unknown_model(draft: Draft, arrival: TurnArrived) -> Refusal:
     """Return the refusal of a turn whose model no declared replica of its kind serves."""
-    return Refusal(
-        reason=RefusalReason.UNKNOWN_MODEL,
-        message=f"no {KIND_WORDS[arrival.kind]} replica serves model '{arrival.model}'",
-    )
+    known = {model for kind, model in draft.serving if kind is arrival.kind}
+    message = no_such_model(f"{KIND_WORDS[arrival.kind]} replica", arrival.model, known)
+    return Refusal(reason=RefusalReason.UNKNOWN_MODEL, message=message)
 
 
 def end(

@@ -10,12 +10,14 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-import msgspec
-
+from luftpause.core.dialects import openai_models
 from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure, FailureCode
+from luftpause.core.dialects.gemini import models as gemini_models
 from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, RunId
+from luftpause.core.model.refusals import no_such_model
 from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send, principal_of
+from luftpause.ports.crew import Crew, CrewAwayError
 from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
@@ -26,12 +28,15 @@ from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_at, dialect_for
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.spoken import Spoken
-from luftpause.services.dataplane.turn_course import ClientCall, Surroundings
+from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
+from luftpause.telemetry.exposition import counts_of, rendered
 
 RUNS: Final = "/v1/runs/"
 MODELS: Final = "/v1/models"
-MODEL: Final = MODELS + "/"
+GEMINI_MODELS: Final = "/v1beta/models"
+_SHAPES: Final = {MODELS: openai_models, GEMINI_MODELS: gemini_models}
+"""How models are told of, by path."""
 _HEALTHY: Final = b'{"status":"ok"}'
 _HELLO: Final = b'{"service":"luftpause dataplane"}'
 PATH_SHOWN_MAX: Final = 100
@@ -53,6 +58,7 @@ class Dataplane:
         engines: how turns reach their engines.
         settings: limits and periods.
         peer: this instance's name in turn ids; None mints one.
+        crew: the processes that serve this door together; None when this is all of it.
     """
 
     def __init__(
@@ -62,18 +68,23 @@ class Dataplane:
         settings: DataplaneSettings,
         *,
         peer: PeerId | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self._link = link
+        self._crew = crew
         self._settings = settings
         self._turns = OpenTurns(link, peer=peer or PeerId(f"dp_{secrets.token_urlsafe(9)}"))
         self._metrics = DataplaneMetrics(lambda: len(self._turns))
+        self._spoken = Spoken(engines)
+        if crew is not None:
+            crew.shows(lambda: counts_of(self._metrics))
         self._around = Surroundings(
             link=link,
             engines=engines,
             turns=self._turns,
             metrics=self._metrics,
             settings=settings,
-            spoken=Spoken(engines),
+            spoken=self._spoken,
             keepalives=Keepalives(after_s=settings.keepalive_after_s, period_s=settings.keepalive_s),
         )
         self._renewal: asyncio.Task[None] | None = None
@@ -82,7 +93,6 @@ class Dataplane:
             "/api/hello": self._hello,
             "/health": self._health,
             "/metrics": self._show_metrics,
-            MODELS: self._models,
         }
 
     @property
@@ -100,11 +110,12 @@ class Dataplane:
         self._renewal = asyncio.create_task(self._turns.renew(self._settings.renew_period_s))
 
     async def close(self) -> None:
-        """Stop renewing. Close the server first: it lets open turns end."""
+        """Stop renewing, and asking engines. Close the server first: it lets open turns end."""
         if self._renewal is not None:
             self._renewal.cancel()
             await asyncio.gather(self._renewal, return_exceptions=True)
             self._renewal = None
+        await self._spoken.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope; only HTTP is spoken."""
@@ -137,15 +148,18 @@ class Dataplane:
         run = run_to_echo(headers)
         answer = self._answers.get(path)
         is_turn = dialect_for(path) is not None
-        is_model = path.startswith(MODEL) and not is_turn
+        listing, model = _model_at(path)
+        is_model = bool(listing) and not is_turn
         if answer is not None and method in ("GET", "HEAD"):
             await answer(send, run)
         elif is_model and method in ("GET", "HEAD"):
-            await self._model(send, run, path.removeprefix(MODEL))
+            await self._models(send, run, listing, model)
+        elif is_turn and b"sec-websocket-key" in headers:
+            await _refuse_websocket(send, run, path)
         elif path.startswith(RUNS) and method == "DELETE":
             await self._end_run(send, run, path.removeprefix(RUNS), principal_of(scope).name)
         else:
-            is_told = answer is not None or is_model
+            is_told = answer is not None or (is_model and ":" not in (model or ""))  # M:VERB is no model
             allowed = b"GET, HEAD" if is_told else b"POST" if is_turn else b"DELETE"
             known = is_told or is_turn or path.startswith(RUNS)
             await _refuse_route(send, run, path, method, allowed if known else b"")
@@ -157,32 +171,37 @@ class Dataplane:
         await send_body(send, run, _HEALTHY)
 
     async def _show_metrics(self, send: Send, run: RunId) -> None:
-        await send_body(send, run, self._metrics.render(), content_type=self._metrics.content_type)
+        try:
+            counts = counts_of(self._metrics) if self._crew is None else await self._crew.counts()
+        except CrewAwayError as error:
+            await send_failure(send, run, Failure(code=FailureCode.INTERNAL, message=str(error)))
+        else:
+            await send_body(send, run, rendered(counts), content_type=self._metrics.content_type)
 
-    async def _models(self, send: Send, run: RunId) -> None:
-        models = await self._served(send, run)
-        if models is not None:
-            await send_body(send, run, msgspec.json.encode({"object": "list", "data": [*map(_card, models)]}))
-
-    async def _model(self, send: Send, run: RunId, named: str) -> None:
-        models = await self._served(send, run)
+    async def _models(self, send: Send, run: RunId, listing: str, named: str | None) -> None:
+        """Tell of all models, or of one that is named, in the shape that belongs to the listing's path."""
+        shape, dialect = _SHAPES[listing], dialect_at(listing)
+        models = await self._served(send, run, dialect)
         if models is None:
             return
-        if named in models:
-            await send_body(send, run, msgspec.json.encode(_card(named)))
+        if named is None:
+            await send_body(send, run, shape.listed(models))
+        elif named in models:
+            await send_body(send, run, shape.described(named))
         else:
-            message = f"no replica serves model '{named[:PATH_SHOWN_MAX]}'"
-            await send_failure(send, run, Failure(code=FailureCode.UNKNOWN_MODEL, message=message))
+            message = no_such_model("replica", named[:PATH_SHOWN_MAX], models)
+            await send_failure(send, run, Failure(code=FailureCode.UNKNOWN_MODEL, message=message), dialect=dialect)
 
-    async def _served(self, send: Send, run: RunId) -> Sequence[ModelName] | None:
+    async def _served(self, send: Send, run: RunId, dialect: Dialect) -> Sequence[ModelName] | None:
         """Return the models that are served, None when the scheduler did not say and the client was told."""
         try:
             async with asyncio.timeout(self._settings.link_timeout_s):
                 return await self._link.models()
         except TimeoutError:
-            await send_failure(send, run, _SCHEDULER_AWAY)
+            await send_failure(send, run, _SCHEDULER_AWAY, dialect=dialect)
         except (LinkRefusedError, LinkFaultError) as error:
-            await send_failure(send, run, Failure(code=FailureCode.SCHEDULER_FAULT, message=str(error)))
+            failure = Failure(code=FailureCode.SCHEDULER_FAULT, message=str(error))
+            await send_failure(send, run, failure, dialect=dialect)
         return None
 
     async def _end_run(self, send: Send, run: RunId, named: str, principal: PrincipalId) -> None:
@@ -206,9 +225,14 @@ class Dataplane:
             await send_failure(send, run, failure)
 
 
-def _card(model: str) -> dict[str, object]:
-    """Return what is told of a model."""
-    return {"id": model, "object": "model", "created": 0, "owned_by": "luftpause"}
+def _model_at(path: str) -> tuple[str, str | None]:
+    """Return the listing of models that a path belongs to, empty without one; and the model that it names, if any."""
+    for listing in _SHAPES:
+        if path == listing:
+            return listing, None
+        if path.startswith(f"{listing}/"):
+            return listing, path[len(listing) + 1 :]
+    return "", None
 
 
 def _target(dialect: Dialect, scope: Scope) -> Target:
@@ -224,6 +248,17 @@ def _line(scope: Scope) -> Line:
     """Return what our own server offers beyond ASGI."""
     line: Line = scope["extensions"][LINE_EXTENSION]["line"]
     return line
+
+
+async def _refuse_websocket(send: Send, run: RunId, path: str) -> None:
+    """Refuse to speak WebSocket. Codex takes a 426, and no other status, as its sign to go on over HTTP at once."""
+    message = (
+        f"{path[:PATH_SHOWN_MAX]!r} is not spoken over WebSocket here: post to it (Codex does so by itself; "
+        "`supports_websockets = false` in its model provider spares the attempt)"
+    )
+    failure = Failure(code=FailureCode.NO_WEBSOCKET, message=message)
+    more = ((b"upgrade", b"HTTP/1.1"), (b"connection", b"upgrade"))
+    await send_failure(send, run, failure, dialect=dialect_at(path), more=more)
 
 
 async def _refuse_route(send: Send, run: RunId, path: str, method: str, allowed: bytes) -> None:

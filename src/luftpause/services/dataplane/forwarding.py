@@ -1,8 +1,8 @@
 """In which words a placed turn goes to its engine, and how the answer comes back from them.
 
 An engine that speaks the client's dialect gets the client's bytes. One that does not gets the same in Chat Completions.
-llama-server, which may not notice that a client without a stream left, is asked for a stream by every such client,
-unless it streams no such answer.
+llama-server, which may not notice that a client without a stream left, is asked for a stream of a chat or completion by
+every such client, unless it streams no such answer.
 Knows neither sockets nor the scheduler.
 """
 
@@ -11,17 +11,18 @@ from typing import Final, cast
 
 import msgspec
 
-from luftpause.core.dialects.chat_assembly import ChatAssembly
+from luftpause.core.dialects.chat_assembly import ChatAssembly, CompletionAssembly
 from luftpause.core.dialects.dialect import Dialect, TranslatedDialect, WayBack
 from luftpause.core.dialects.edits import with_members
-from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError, read_members
 from luftpause.core.dialects.said import Said
 from luftpause.core.dialects.single_request import CHAT_PATH, Sent, SingleRequest
+from luftpause.core.model.ids import ToolCallId
 from luftpause.core.model.replicas import EngineKind, Placement
-from luftpause.ports.engines import EngineRequest, Exchange, Header
+from luftpause.ports.engines import EngineRequest, Header
 
+COMPLETIONS: Final = "/v1/completions"
 CHAT: Final = OpenAiChat.name
 """Every engine speaks it."""
 _AS_STREAM: Final = {"stream": True, "stream_options": {"include_usage": True}}
@@ -47,10 +48,16 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine is sent. `back` is None where its answer is the client's as it comes."""
+    """What an engine is sent.
+
+    Attributes:
+        back: how its answer becomes the client's; None where it is that as it comes.
+        left_out: the tools, by name, that the client offers and the engine is not told of.
+    """
 
     request: EngineRequest
     back: WayBack | None
+    left_out: Sequence[str] = ()
 
 
 class AssembledTranslation:
@@ -72,9 +79,19 @@ class AssembledTranslation:
         """See `WayBack.error`."""
         return self._translation.error(status, body)
 
+    def call_ids(self) -> Sequence[ToolCallId]:
+        """See `WayBack.call_ids`."""
+        return self._translation.call_ids()
 
-def forward(asked: Asked, placement: Placement, *, speaks: bool) -> Forwarded:
-    """Return what the engine of a placement is sent. `speaks`: whether it speaks the client's dialect.
+
+def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "") -> Forwarded:
+    """Return what the engine of a placement is sent.
+
+    Args:
+        asked: what the client asked for.
+        placement: where the turn runs.
+        speaks: whether the engine speaks the client's dialect.
+        turn: what no other turn is called.
 
     Raises:
         BadRequestError: the engine does not speak the client's dialect, and the request cannot be said in its own.
@@ -89,19 +106,12 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool) -> Forwarded:
         return _single(asked, dialect.sent(asked.target, asked.body, placement, speaks=speaks), unnoticed=unnoticed)
     if speaks and not unnoticed:
         return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
-    translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body)
+    translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body, turn)
     if unnoticed:
-        return _as_stream(asked, translation.request, AssembledTranslation(translation))
-    return Forwarded(request=_request(asked, CHAT_PATH, translation.request), back=translation)
-
-
-def observer_of(asked: Asked, forwarded: Forwarded, exchange: Exchange, *, stream: bool) -> Observer | None:
-    """Return what looks at an engine's answer; nothing looks at one that is a failure."""
-    if not 200 <= exchange.status < 300:
-        return None
-    if forwarded.back is not None:
-        return StreamObserver() if stream else BodyObserver()
-    return asked.dialect.observer(stream=stream)
+        streamed = _as_stream(asked, translation.request, AssembledTranslation(translation))
+        return msgspec.structs.replace(streamed, left_out=translation.left_out)
+    request = _request(asked, CHAT_PATH, translation.request)
+    return Forwarded(request=request, back=translation, left_out=translation.left_out)
 
 
 def is_event_stream(headers: Sequence[Header]) -> bool:
@@ -115,6 +125,8 @@ def is_event_stream(headers: Sequence[Header]) -> bool:
 def _single(asked: Asked, sent: Sent, *, unnoticed: bool) -> Forwarded:
     if unnoticed and sent.back is not None and sent.target == CHAT_PATH:
         return _as_stream(asked, sent.body, AssembledTranslation(sent.back))
+    if unnoticed and asked.path == COMPLETIONS and _is_one_completion(sent.body):
+        return _as_stream(asked, sent.body, CompletionAssembly(), sent.target)
     return Forwarded(request=_request(asked, sent.target, sent.body), back=sent.back)
 
 
@@ -129,12 +141,21 @@ def _is_never_streamed(body: bytes) -> bool:
     return bool(asked.get("logprobs")) and bool(asked.get("tools"))
 
 
-def _as_stream(asked: Asked, body: bytes, back: WayBack) -> Forwarded:
+def _is_one_completion(body: bytes) -> bool:
+    """Say whether a completion is asked for once: several answers come in another shape than the chunks of a stream."""
+    try:
+        asked = read_members(body, ("prompt", "n"), "input")
+    except BadRequestError:
+        return False
+    return isinstance(asked.get("prompt"), str) and asked.get("n") in (None, 1)
+
+
+def _as_stream(asked: Asked, body: bytes, back: WayBack, path: bytes = CHAT_PATH) -> Forwarded:
     try:
         body = with_members(body, _AS_STREAM)
     except BadRequestError:  # legal, and yet only the engine can read it
-        return Forwarded(request=_request(asked, CHAT_PATH, body), back=None)
-    return Forwarded(request=_request(asked, CHAT_PATH, body), back=back)
+        return Forwarded(request=_request(asked, path, body), back=None)
+    return Forwarded(request=_request(asked, path, body), back=back)
 
 
 def _request(asked: Asked, path: bytes, body: bytes) -> EngineRequest:

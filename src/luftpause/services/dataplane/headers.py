@@ -19,6 +19,8 @@ RUN_HEADER: Final = b"x-luftpause-run-id"
 CLASS_HEADER: Final = b"x-luftpause-class"
 CALLER_HEADER: Final = b"x-luftpause-caller"
 PARENT_HEADER: Final = b"x-luftpause-parent"
+LEFT_OUT_HEADER: Final = b"x-luftpause-left-out"
+"""In an answer: the tools of the request that run at a model's provider, which nobody was offered."""
 
 _CLASSES: Final = {b"interactive": ServiceClass.INTERACTIVE, b"batch": ServiceClass.BATCH}
 RUN_ID_MAX: Final = 128
@@ -37,7 +39,7 @@ _NOT_UPSTREAM: Final = _HOP_BY_HOP | {
     b"x-goog-api-key",
 }
 _NOT_UPSTREAM_PREFIXES: Final = (b"proxy-", b"x-luftpause-")
-_NOT_DOWNSTREAM: Final = _HOP_BY_HOP | {b"proxy-authenticate", RUN_HEADER}
+_NOT_DOWNSTREAM: Final = _HOP_BY_HOP | {b"proxy-authenticate", RUN_HEADER, LEFT_OUT_HEADER}
 _CONNECTION_PLAIN: Final = (b"keep-alive", b"close")
 
 

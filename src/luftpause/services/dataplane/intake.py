@@ -33,6 +33,23 @@ def check_media_type(headers: dict[bytes, bytes]) -> None:
     )
 
 
+def check_encoding(headers: dict[bytes, bytes]) -> None:
+    """Refuse a body that is compressed: no client was seen to send one here, and a small one can become any size.
+
+    Raises:
+        IntakeError: 415, naming what came and what to do.
+    """
+    value = headers.get(b"content-encoding")
+    if value is None or value.strip().lower() in (b"", b"identity"):
+        return
+    came = repr(value.decode("ascii", "backslashreplace")[:100])
+    message = (
+        f"content-encoding is {came}: send the body as it is, without compression "
+        "(Codex: `enable_request_compression = false` under [features] in its config.toml)"
+    )
+    raise IntakeError(Failure(code=FailureCode.UNSUPPORTED_MEDIA_TYPE, message=message))
+
+
 async def read_body(headers: dict[bytes, bytes], line: Line, settings: DataplaneSettings) -> bytes:
     """Return the whole body.
 

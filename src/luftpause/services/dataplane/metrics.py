@@ -1,9 +1,8 @@
 """What the dataplane counts: plain numbers on the way of a turn, Prometheus' words when somebody asks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -50,19 +49,22 @@ class DataplaneMetrics(Collector):
     def __init__(self, open_turns: Callable[[], int]) -> None:
         self._open_turns = open_turns
         self._counts = {kind: Counts() for kind in (*ServiceClass, None)}
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
+        self._left_out: dict[str, int] = {}
 
     def of(self, service_class: ServiceClass | None) -> Counts:
         """Return the counts of a class; None: of requests that were refused before it was known."""
         return self._counts[service_class]
 
-    def render(self) -> bytes:
-        """Return everything in Prometheus' text format."""
-        return generate_latest(self._registry)
+    def left_out(self, tools: Iterable[str]) -> bool:
+        """Count tools that a request offered and no engine was told of; return whether one of them is new here."""
+        new = False
+        for tool in tools:
+            new = new or tool not in self._left_out
+            self._left_out[tool] = self._left_out.get(tool, 0) + 1
+        return new
 
     def collect(self) -> Iterator[Metric]:
-        """Return the numbers of the moment; the registry asks."""
+        """Return the numbers of the moment, when somebody asks."""
         requests = CounterMetricFamily(
             "luftpause_dataplane_requests",
             "Chat requests answered, by status and class",
@@ -87,3 +89,11 @@ class DataplaneMetrics(Collector):
         open_turns = GaugeMetricFamily("luftpause_dataplane_open_turns", "Turns held or running")
         open_turns.add_metric((), self._open_turns())
         yield open_turns
+        left_out = CounterMetricFamily(
+            "luftpause_dataplane_tools_left_out",
+            "Tools that run at a model's provider, offered in a request and left out of what its engine was sent",
+            labels=("tool",),
+        )
+        for tool, count in self._left_out.items():
+            left_out.add_metric((tool,), count)
+        yield left_out

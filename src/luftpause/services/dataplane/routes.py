@@ -10,8 +10,9 @@ from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
 from luftpause.core.dialects.decide import Decide
 from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure
+from luftpause.core.dialects.gemini.count_tokens import GeminiCountTokens
 from luftpause.core.dialects.gemini.dialect import Gemini
-from luftpause.core.dialects.gemini.paths import is_called, wants_events
+from luftpause.core.dialects.gemini.paths import is_called, is_counted, wants_events
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
 from luftpause.core.dialects.pass_through import PassThrough
@@ -43,6 +44,7 @@ _ELSEWHERE: Final = _DIALECTS["/v1/chat/completions"]
 _GEMINI_ONLY: Final = "/v1beta/"
 _GEMINI_ARRAYS: Final = Gemini(events=False)
 _GEMINI_EVENTS: Final = Gemini(events=True)
+_GEMINI_COUNTS: Final = GeminiCountTokens()
 TURN_ROUTES: Final = (*_DIALECTS, "/v1beta/models/MODEL:generateContent")
 """The routes that the turns of runs are posted to, as a person reads them."""
 
@@ -57,6 +59,8 @@ def dialect_for(path: str, query: bytes = b"") -> Dialect | None:
     dialect = _DIALECTS.get(path) or _SINGLE.get(path)
     if dialect is None and is_called(path):
         return _GEMINI_EVENTS if wants_events(query) else _GEMINI_ARRAYS
+    if dialect is None and is_counted(path):
+        return _GEMINI_COUNTS
     return dialect
 
 

@@ -10,33 +10,26 @@ import dataclasses
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
-from luftpause.core.dialects.chat_said import AnswerText
-from luftpause.core.dialects.dialect import UnfitAnswerError, WayBack
+from luftpause.core.dialects.dialect import UnfitAnswerError
+from luftpause.core.dialects.engine_refusals import is_unseen, read_refusal
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
-from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.request import BadRequestError
-from luftpause.core.model.ids import ReplicaId, RunId
-from luftpause.core.model.principals import ANONYMOUS, Principal
+from luftpause.core.model.ids import RunId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed
-from luftpause.ports.asgi import Line, Send
-from luftpause.ports.engines import EngineBrokeError, Engines, EngineUnreachableError, Exchange, Header
-from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink, TurnRefusedError
+from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header
+from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
-from luftpause.services.dataplane.endings import BUSY, ending_of, marked, retry_after_s
-from luftpause.services.dataplane.forwarding import CHAT, Asked, forward, is_event_stream, observer_of
-from luftpause.services.dataplane.headers import for_client, fresh_run, reframed, retold
-from luftpause.services.dataplane.keepalive import Keepalive, Keepalives
-from luftpause.services.dataplane.metrics import GONE, DataplaneMetrics
-from luftpause.services.dataplane.open_turns import OpenTurns
-from luftpause.services.dataplane.settings import DataplaneSettings
-from luftpause.services.dataplane.spoken import Spoken
+from luftpause.services.dataplane.endings import BUSY, retry_after_s
+from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, forward
+from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, for_client, fresh_run, reframed, retold
+from luftpause.services.dataplane.keepalive import Keepalive
+from luftpause.services.dataplane.metrics import GONE
+from luftpause.services.dataplane.passing import PassingAnswer
+from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 
 WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Longest answer that is kept to be said in other words; nothing honest is longer."""
@@ -47,28 +40,6 @@ BUSY_PAUSE_S: Final = 1.0
 BUSY_PAUSE_S_MAX: Final = 300.0
 
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What every turn of a dataplane shares."""
-
-    link: SchedulerLink
-    engines: Engines
-    turns: OpenTurns
-    metrics: DataplaneMetrics
-    settings: DataplaneSettings
-    spoken: Spoken
-    keepalives: Keepalives
-
-
-class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of the application by its server."""
-
-    line: Line
-    headers: Sequence[Header]
-    send: Send
-    principal: Principal = ANONYMOUS
 
 
 class TurnCourse:
@@ -85,13 +56,12 @@ class TurnCourse:
         "_exchange",
         "_head_sent",
         "_keepalive",
-        "_listener",
         "_offer",
         "_over",
         "_run",
-        "_said",
         "_since",
         "_spoke",
+        "_told",
         "_wants_stream",
     )
 
@@ -107,13 +77,12 @@ class TurnCourse:
         self._dialect = asked.dialect
         self._wants_stream = asked.stream
         self._exchange: Exchange | None = None
-        self._said = asked.said
-        self._listener: AnswerText | None = None
         self._keepalive: Keepalive | None = None
         self._client_left = False
         self._head_sent = False
         self._committed = False
         self._spoke = False
+        self._told: tuple[Header, ...] = ()
         self._over = False
         self._since = time.monotonic()
 
@@ -184,119 +153,128 @@ class TurnCourse:
         assert asked is not None, "a turn that was answered is not forwarded again"
         try:
             speaks = self._dialect.name == CHAT or await self._around.spoken.at(placement, self._dialect.name)
-            forwarded = forward(asked, placement, speaks=speaks)
+            forwarded = forward(asked, placement, speaks=speaks, turn=turn)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
         except BadRequestError as error:
             turns.end(turn, TurnFailed(turn=turn, cause=str(error)))
             await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=str(error)))
             return None
         except (EngineUnreachableError, EngineBrokeError) as error:
-            cause = self._engine_failed(placement.replica, error)
+            cause = self._engine_failed(placement, error)
             await self._fail(Failure(code=FailureCode.ENGINE_FAILED, message=cause))
             return None
         if self._head_sent and exchange.status in BUSY:
-            return self._step_back(placement, exchange)
-        stream = is_event_stream(exchange.headers)
-        observer, back = observer_of(asked, forwarded, exchange, stream=stream), forwarded.back
+            return self._step_back(PassingAnswer(asked, forwarded, placement, exchange))
+        self._note(placement, forwarded, exchange)
+        answer = PassingAnswer(asked, forwarded, placement, exchange)
         self._asked = None
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
-            if observer is None and (self._head_sent or back is not None):
-                await self._refuse_in_other_words(exchange, placement, back)
-            elif self._wants_stream and not stream and (self._head_sent or back is not None):
+            if answer.observer is None and (self._head_sent or answer.back is not None or _is_odd_refusal(exchange)):
+                await self._refuse(answer)
+            elif self._wants_stream and not answer.stream and (self._head_sent or answer.back is not None):
                 raise UnfitAnswerError("its answer is no event stream")
-            elif back is not None and not self._wants_stream:
-                await self._answer_whole(exchange, observer, placement, back)
+            elif answer.back is not None and not self._wants_stream:
+                await self._answer_whole(answer)
             else:
-                if not (stream and self._wants_stream):
+                if not (answer.takes_signs and self._wants_stream):
                     self._stop_keepalive()
-                await self._pass_on(exchange, observer, placement, back)
+                await self._pass_on(answer)
         except (EngineBrokeError, UnfitAnswerError) as error:
-            await self._broke_off(placement.replica, error)
+            await self._broke_off(placement, error)
         return None
 
-    async def _pass_on(
-        self, exchange: Exchange, observer: Observer | None, placement: Placement, back: WayBack | None
-    ) -> None:
+    def _note(self, placement: Placement, forwarded: Forwarded, exchange: Exchange) -> None:
+        """Remember what an answer shows beside itself."""
+        if forwarded.back is None and self._dialect.name != CHAT:
+            self._around.spoken.answered(placement, self._dialect.name, exchange.status)
+        if forwarded.left_out:
+            names = ", ".join(forwarded.left_out)
+            self._told = ((LEFT_OUT_HEADER, names.encode()),)
+            if self._around.metrics.left_out(forwarded.left_out):
+                _LOGGER.info("tools_left_out", extra={"tools": names, "dialect": self._dialect.name})
+
+    async def _pass_on(self, answer: PassingAnswer) -> None:
         """Send an answer on as it comes, and look at it in passing."""
+        exchange = answer.exchange
         self._counts.answered(str(exchange.status))
-        headers = exchange.headers if back is None else retold(exchange.headers, self._dialect.stream_type)
-        self._send_head(exchange.status, for_client(headers, self._known_run))
+        headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
+        self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
         line = self._call.line
 
         def take(data: bytes, is_last: bool) -> bool:
-            if data and observer is not None:
-                self._watch(exchange, observer, placement, data)
-            if back is not None:
-                data = back.feed(data) + back.end() if is_last else back.feed(data)
-            if not is_last:
-                return line.write(data)
-            self._end(exchange, observer, placement)
-            self._over = True
-            line.end(data)
-            return True
+            if data:
+                if answer.begins:
+                    self._answer_begins(exchange)
+                data = answer.feed(data)
+            if is_last:
+                data += answer.end()
+                self._end(answer)
+                self._over = True
+                line.end(data)
+                return True
+            if answer.done:
+                self._end(answer)
+            return line.write(data)
 
         await exchange.pour(take, line.room)
 
-    def _watch(self, exchange: Exchange, observer: Observer, placement: Placement, data: bytes) -> None:
-        """Look at a piece of an answer."""
-        if not observer.first_token_seen:
-            self._stop_keepalive()
-            if exchange.status == 200:
-                self._first_byte()
-            if self._said is not None:
-                self._listener = AnswerText(stream=is_event_stream(exchange.headers))
-        done = observer.done
-        observer.feed(data)
-        if self._listener is not None:
-            self._listener.feed(data)
-        if observer.done and not done:
-            self._end(exchange, observer, placement)
+    def _answer_begins(self, exchange: Exchange) -> None:
+        self._stop_keepalive()
+        if exchange.status == 200:
+            self._first_byte()
 
-    async def _answer_whole(
-        self, exchange: Exchange, observer: Observer | None, placement: Placement, back: WayBack
-    ) -> None:
+    async def _answer_whole(self, answer: PassingAnswer) -> None:
         """Collect an answer and send it in other words."""
-        size = 0
+        exchange, size = answer.exchange, 0
         while data := await exchange.read():
             size += len(data)
             if size > WHOLE_ANSWER_BYTES_MAX:
                 raise EngineBrokeError(f"its answer exceeds {WHOLE_ANSWER_BYTES_MAX:,} bytes")
-            if observer is not None:
-                self._watch(exchange, observer, placement, data)
-            back.feed(data)
-        seen = None if observer is None else observer.observed()
-        if seen is not None and seen.error and not seen.finish:
-            raise EngineBrokeError(seen.error)
-        whole = back.end()
-        self._end(exchange, observer, placement)
+            if answer.begins:
+                self._answer_begins(exchange)
+            answer.feed(data)
+        failure = answer.failure()
+        if failure:
+            raise EngineBrokeError(failure)
+        whole = answer.end()
+        self._end(answer)
         self._over = True
         self._counts.answered(str(exchange.status))
-        headers = reframed(exchange.headers)
+        headers = (*reframed(exchange.headers), *self._told)
         await send_body(self._call.send, self._known_run, whole, status=exchange.status, more=headers)
 
-    async def _refuse_in_other_words(self, exchange: Exchange, placement: Placement, back: WayBack | None) -> None:
-        """Tell of an engine's refusal where its own words will not do."""
+    async def _refuse(self, answer: PassingAnswer) -> None:
+        """Tell of an engine's refusal, in other words where its own will not do."""
+        exchange, replica = answer.exchange, answer.placement.replica
         pieces: list[bytes] = []
         while sum(map(len, pieces)) < REFUSAL_BYTES_MAX and (data := await exchange.read()):
             pieces.append(data)
         body = b"".join(pieces)[:REFUSAL_BYTES_MAX]
-        self._end(exchange, None, placement)
-        if self._head_sent or back is None:
-            said = body.decode("utf-8", "replace").strip()
-            message = f"engine {placement.replica}: status {exchange.status}: {said}"
+        self._end(answer)
+        said = read_refusal(exchange.status, body).message
+        if is_unseen(said):  # some engines call it a fault of theirs, and their clients try again
+            await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=f"engine {replica}: {said}"))
+            return
+        if self._head_sent:
+            message = f"engine {replica}: status {exchange.status}: {body.decode('utf-8', 'replace').strip()}"
             await self._fail(Failure(code=FailureCode.ENGINE_FAILED, message=message))
             return
         self._over = True
         self._stop_keepalive()
         self._counts.answered(str(exchange.status))
-        said_so = back.error(exchange.status, body)
+        if answer.back is None:
+            self._send_head(exchange.status, for_client(exchange.headers, self._known_run))
+            self._call.line.end(body)
+            return
+        said_so = answer.back.error(exchange.status, body)
         headers = reframed(exchange.headers)
         await send_body(self._call.send, self._known_run, said_so, status=exchange.status, more=headers)
 
-    def _step_back(self, placement: Placement, exchange: Exchange) -> float:
+    def _step_back(self, answer: PassingAnswer) -> float:
         """End a turn whose engine is busy, and return after how many seconds to offer it again."""
-        self._end(exchange, None, placement)
+        self._end(answer)
+        exchange = answer.exchange
         exchange.close()
         self._exchange = None
         asked_for = retry_after_s(exchange) or BUSY_PAUSE_S  # at once would be thousands of times a second
@@ -311,29 +289,30 @@ class TurnCourse:
             age_s=time.monotonic() - self._since,
         )
 
-    def _end(self, exchange: Exchange, observer: Observer | None, placement: Placement) -> None:
+    def _end(self, answer: PassingAnswer) -> None:
         """Report the end of the turn, unless that was done."""
         turn, turns = self._offer.turn, self._around.turns
         if turn in turns:
-            report = ending_of(turn, placement, exchange, observer)
-            turns.end(turn, marked(report, self._said, self._listener))
+            turns.end(turn, answer.report(turn))
 
     def _first_byte(self) -> None:
         self._spoke = True
         self._counts.first_byte.add(time.monotonic() - self._since)
         self._around.turns.tell(FirstTokenSeen(turn=self._offer.turn))
 
-    def _engine_failed(self, replica: ReplicaId, error: Exception) -> str:
+    def _engine_failed(self, placement: Placement, error: Exception) -> str:
         """End the turn as failed by its engine; return why."""
-        cause = f"engine {replica}: {error}"
+        cause = f"engine {placement.replica}: {error}"
+        if not isinstance(error, UnfitAnswerError):
+            self._around.spoken.forget(placement)
         turn = self._offer.turn
         _LOGGER.warning("turn_failed", extra={"turn": turn, "run": self._run, "cause": cause})
         self._around.turns.end(turn, TurnFailed(turn=turn, cause=cause))
         return cause
 
-    async def _broke_off(self, replica: ReplicaId, error: Exception) -> None:
+    async def _broke_off(self, placement: Placement, error: Exception) -> None:
         """Tell of an answer that was begun and is not whole: by cutting it, where some of it was sent."""
-        cause = self._engine_failed(replica, error)
+        cause = self._engine_failed(placement, error)
         if self._head_sent and (self._spoke or not self._committed):
             self._stop_keepalive()
             self._call.line.cut()
@@ -386,6 +365,12 @@ class TurnCourse:
         if not self._head_sent:
             self._call.line.begin(status, headers)
             self._head_sent = True
+
+
+def _is_odd_refusal(exchange: Exchange) -> bool:
+    """Say whether a refusal may be of a status that its words do not deserve, and is short enough to be read first."""
+    length = dict(exchange.headers).get(b"content-length", b"")
+    return exchange.status == 500 and length.isdigit() and len(length) < 10 and int(length) <= REFUSAL_BYTES_MAX
 
 
 _WAITING: Final = ((b"cache-control", b"no-cache"),)

@@ -10,14 +10,15 @@ from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.harness import HarnessSession, harness_session
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said, said_in
-from luftpause.core.model.turns import IdentityKeys, TurnOffer
+from luftpause.core.model.turns import IdentityKeys, TurnOffer, TurnShape
 from luftpause.ports.asgi import ClientLeftError
 from luftpause.services.dataplane.answers import send_failure
 from luftpause.services.dataplane.forwarding import Asked
 from luftpause.services.dataplane.headers import BadHeaderError, Standing, for_engine, run_to_echo, standing_of
-from luftpause.services.dataplane.intake import IntakeError, check_media_type, read_body
+from luftpause.services.dataplane.intake import IntakeError, check_encoding, check_media_type, read_body
 from luftpause.services.dataplane.metrics import GONE
-from luftpause.services.dataplane.turn_course import ClientCall, Surroundings, TurnCourse
+from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
+from luftpause.services.dataplane.turn_course import TurnCourse
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,11 +55,12 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
     if refusal:
         raise IntakeError(Failure(code=FailureCode.FORBIDDEN_CLASS, message=refusal))
     check_media_type(headers)
+    check_encoding(headers)
     body = await read_body(headers, call.line, around.settings)
     harness = harness_session(headers)
     found = target.dialect.peek(target.path, body, with_identity=standing.run is None and not harness.session)
     said = None
-    if standing.run is None and not harness.session and not found.tool_calls:
+    if standing.run is None and not harness.session and not found.tool_calls and found.shape is TurnShape.IN_RUN:
         said = said_in(target.dialect.conversation(body), f"{standing.caller}\0{found.model}")
     return TurnCourse(
         around,

@@ -6,28 +6,50 @@ cancels actor and tasks without a word in the journal: the run is unfinished the
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.actions import Action, CallTool, CancelWork, CheckCall, EndRun, ReportEnd, TakeTurn
+from luftpause.core.runs.actions import (
+    Action,
+    CallTool,
+    CancelWork,
+    CheckAnswer,
+    CheckCall,
+    Record,
+    ReportEnd,
+    TakeTurn,
+)
+from luftpause.core.runs.advance import is_stale
+from luftpause.core.runs.approvals import approval_reason
 from luftpause.core.runs.events import (
-    Ending,
+    AnswerRejected,
+    ApprovalAsked,
     Event,
+    MessageSent,
+    RunCancelled,
     RunFailed,
+    RunFinished,
     RunSpawned,
     ToolCallIntended,
     ToolCallRejected,
     ToolReturned,
+    TurnFailed,
     TurnTaken,
 )
-from luftpause.core.runs.tools import ToolSpec, find
+from luftpause.core.runs.state import Finished, Run
+from luftpause.core.runs.tools import find
+from luftpause.ports.journal import JournalFailedError, StaleAppendError
 from luftpause.ports.tools import ToolOutcome, Tools
 from luftpause.ports.turns import TurnFailedError, TurnRequest, Turns
+from luftpause.services.runtime.answer_check import Misfit, verdict_on
 from luftpause.services.runtime.ledger import Ledger
-from luftpause.services.runtime.tool_check import SoundCall, parse_arguments, verdict
+from luftpause.services.runtime.reply_check import checked
+from luftpause.services.runtime.tool_check import UnsoundCall, arguments_for, verdict
 
+SHUTTING_DOWN: Final = "the runtime is shutting down"
 logger = logging.getLogger("luftpause.runtime")
 
 
@@ -36,32 +58,63 @@ class Surroundings:
     """What an actor needs of the runtime around it.
 
     Attributes:
-        deliver: hands an ending to the actor of whichever run it is about.
+        deliver: hands an event to the actor of whichever run it is about.
         report_end: lets the scheduler know, in the background.
+        began: told of a tree in which a run began or went on, for its limits.
+        left: told by an actor that takes no more events.
     """
 
     ledger: Ledger
     turns: Turns
     tools: Tools
-    deliver: Callable[[Ending], None]
-    report_end: Callable[[RunId], None]
+    deliver: Callable[[Event], None]
+    report_end: Callable[[ReportEnd], None]
+    began: Callable[[RunId], None]
+    left: Callable[["RunActor"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    """An event, and who wants to know what became of it: True if it changed anything."""
+
+    event: Event
+    answer: asyncio.Future[bool] | None = None
+
+    def settle(self, *, effective: bool) -> None:
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_result(effective)
+
+    def fail(self, error: Exception) -> None:
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(error)
+            self.answer.exception()  # seen: whoever asked may have left already
 
 
 class RunActor:
     """Lives one run. `put` what happened to it; `live` returns when it is over."""
 
     def __init__(self, run: RunId, tree: RunId, around: Surroundings) -> None:
-        self._run = run
+        self.run = run
         self._tree = tree
         self._around = around
-        self._inbox: asyncio.Queue[Event] = asyncio.Queue()
+        self._inbox: deque[_Letter] = deque()
+        self._mail = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Ends once the first event is durable, or with the reason why it is not."""
+        self._begun = False
 
     def put(self, event: Event) -> None:
         """Hand in an event of this run."""
-        self._inbox.put_nowait(event)
+        if isinstance(event, RunCancelled) and any(isinstance(each.event, RunCancelled) for each in self._inbox):
+            return
+        self._inbox.append(_Letter(event))
+        self._mail.set()
+
+    def ask(self, event: Event) -> asyncio.Future[bool]:
+        """Hand in an event; the future tells once it is durable whether it changed anything, or why it is not kept."""
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._inbox.append(_Letter(event, answer))
+        self._mail.set()
+        return answer
 
     async def live(self) -> None:
         """Go on until the run is over.
@@ -71,19 +124,83 @@ class RunActor:
             StaleAppendError: somebody else lives this run.
         """
         try:
-            while not self._around.ledger.is_over(self._run):
-                events = [await self._inbox.get()]
-                while not self._inbox.empty():
-                    events.append(self._inbox.get_nowait())
-                actions = await self._around.ledger.keep(self._tree, self._run, events)
-                if not self.begun.done():
-                    self.begun.set_result(None)
-                for action in actions:
-                    self._perform(action)
+            while True:
+                letters = self._open_mail()
+                if letters:
+                    await self._take_in(letters)
+                elif self._is_over():
+                    return
+                else:
+                    self._mail.clear()
+                    await self._mail.wait()
         finally:
+            # In the same step as the last look into the inbox: whoever comes later finds another actor.
+            self._around.left(self)
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def dismiss(self, error: Exception) -> None:
+        """Tell everybody who still waits for an answer why there is none."""
+        self._fail(self._inbox, error)
+        self._inbox.clear()
+
+    def _is_over(self) -> bool:
+        """Whether it is over, or was so long ago that nobody knows it any more."""
+        known = self._around.ledger.state.runs.get(self.run)
+        return self._begun if known is None else known.is_over
+
+    def _open_mail(self) -> list[_Letter]:
+        """Take what is there, up to a message, for what comes behind one may be outdated by it."""
+        state = self._around.ledger.state
+        run = state.runs.get(self.run)
+        letters: list[_Letter] = []
+        while self._inbox:
+            letter = self._inbox.popleft()
+            is_message = isinstance(letter.event, MessageSent)
+            too_late = run is not None and run.is_over and not (is_message and isinstance(run.phase, Finished))
+            if too_late or is_stale(state, letter.event):
+                letter.settle(effective=False)
+                continue
+            letters.append(letter)
+            if is_message:
+                break
+        return letters
+
+    async def _take_in(self, letters: list[_Letter]) -> None:
+        try:
+            unreadable = await self._recall()
+            if unreadable is not None:
+                self._fail(letters, unreadable)
+                return
+            events = [letter.event for letter in letters]
+            kept = await self._around.ledger.keep(self._tree, self.run, events)
+        except BaseException as error:
+            self._fail(letters, error if isinstance(error, Exception) else JournalFailedError(SHUTTING_DOWN))
+            raise
+        self._begun = True
+        for letter, effective in zip(letters, kept.effective, strict=True):
+            letter.settle(effective=effective)
+            if effective and isinstance(letter.event, RunSpawned | MessageSent):
+                self._around.began(self._tree)
+        for action in kept.actions:
+            self._perform(action)
+
+    async def _recall(self) -> Exception | None:
+        """Bring back what was said in a run that is over and is to go on; return why that cannot be had."""
+        run = self._around.ledger.state.runs.get(self.run)
+        if run is None or not run.is_over:
+            return None
+        try:
+            await self._around.ledger.recall(self.run)
+        except (JournalFailedError, StaleAppendError) as error:
+            return error
+        return None
+
+    @staticmethod
+    def _fail(letters: Iterable[_Letter], error: Exception) -> None:
+        for letter in letters:
+            letter.fail(error)
 
     def _perform(self, action: Action) -> None:
         match action:
@@ -93,35 +210,38 @@ class RunActor:
                 self._begin(self._check_call(action))
             case CallTool():
                 self._begin(self._call_tool(action))
-            case EndRun():
-                self._around.deliver(action.ending)
+            case CheckAnswer():
+                self._begin(self._check_answer(action))
+            case Record():
+                self._around.deliver(action.event)
             case CancelWork():
                 for task in self._tasks:
                     task.cancel()
             case ReportEnd():
-                self._around.report_end(action.run)
+                self._around.report_end(action)
             case _:
                 assert_never(action)
 
     def _begin(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(self._guard(work), name=self._run)
+        task = asyncio.create_task(self._guard(work), name=self.run)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # it may have been cancelled before it began
 
     async def _guard(self, work: Coroutine[object, object, None]) -> None:
         """A fault in one run's work ends that run, visibly, and nothing else."""
         try:
             await work
         except Exception as error:
-            logger.exception("run_work_broke", extra={"run": self._run})
-            self.put(RunFailed(run=self._run, error=f"internal error: {error}"))
+            logger.exception("run_work_broke", extra={"run": self.run})
+            self.put(RunFailed(run=self.run, error=f"internal error: {error}"))
 
     async def _take_turn(self, action: TakeTurn) -> None:
         started = asyncio.get_running_loop().time()
         request = TurnRequest(
             run=action.run,
             parent=action.parent,
-            principal=self._spawn.principal,
+            principal=self._standing.spawn.principal,
             caller=action.caller,
             service_class=action.service_class,
             model=action.model,
@@ -129,11 +249,13 @@ class RunActor:
             tools=action.tools,
             max_tokens=action.max_tokens,
             parallel_tool_calls=action.parallel_tool_calls,
+            answer_schema=action.answer_schema,
+            traceparent=action.traceparent,
         )
         try:
-            reply = await self._around.turns.take(request)
+            reply = checked(await self._around.turns.take(request), request)
         except TurnFailedError as error:
-            self.put(RunFailed(run=action.run, error=str(error)))
+            self.put(TurnFailed(run=action.run, error=str(error)))
             return
         took_ms = _ms_since(started)
         self.put(
@@ -141,16 +263,26 @@ class RunActor:
         )
 
     async def _check_call(self, action: CheckCall) -> None:
-        found = verdict(action, self._granted())
-        if isinstance(found, SoundCall):
-            self.put(ToolCallIntended(run=action.run, call=action.call, repeatable=found.tool.repeatable))
-        else:
+        run = self._standing
+        found = verdict(action, run.spawn.tools)
+        if isinstance(found, UnsoundCall):
             self.put(ToolCallRejected(run=action.run, call=action.call, text=found.text))
+            return
+        tool = found.tool
+        reason = approval_reason(self._around.ledger.state, run, tool)
+        if reason is None:
+            self.put(ToolCallIntended(run=action.run, call=action.call, repeatable=tool.repeatable))
+            return
+        self.put(
+            ApprovalAsked(
+                run=action.run, call=action.call, tool=tool.qualified, reason=reason, repeatable=tool.repeatable
+            )
+        )
 
     async def _call_tool(self, action: CallTool) -> None:
         started = asyncio.get_running_loop().time()
-        tool = find(self._granted(), action.tool)
-        arguments = parse_arguments(action.arguments)
+        tool = find(self._standing.spawn.tools, action.tool)
+        arguments = None if tool is None else arguments_for(tool, action.arguments)
         # Only sound calls are recorded as intended; a later version may see soundness otherwise.
         outcome = ToolOutcome(text="Error: this call cannot be made any more", failed=True)
         if tool is not None and arguments is not None:
@@ -166,12 +298,16 @@ class RunActor:
             )
         )
 
-    def _granted(self) -> tuple[ToolSpec, ...]:
-        return self._spawn.tools
+    async def _check_answer(self, action: CheckAnswer) -> None:
+        found = verdict_on(action.text, action.schema)
+        if isinstance(found, Misfit):
+            self.put(AnswerRejected(run=action.run, complaint=found.complaint))
+        else:
+            self.put(RunFinished(run=action.run, result=action.text, structured=found.value))
 
     @property
-    def _spawn(self) -> RunSpawned:
-        return self._around.ledger.state.runs[self._run].spawn
+    def _standing(self) -> Run:
+        return self._around.ledger.state.runs[self.run]
 
 
 def _ms_since(started: float) -> int:

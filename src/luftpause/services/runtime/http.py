@@ -7,13 +7,16 @@ Tokens, hosts and origins are the business of the guard that assembly wraps arou
 own, which knows other names than the guard; so it is off, and the app must never be served without the guard.
 """
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from typing import Final
 
 import msgspec
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INVALID_REQUEST
@@ -25,29 +28,44 @@ from starlette.routing import Route
 
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.runs.state import Totals
-from luftpause.core.runs.view import RunView
-from luftpause.ports.asgi import Receive, Scope, Send, principal_of
-from luftpause.services.runtime.server import RuntimeTools
-from luftpause.services.runtime.service import RuntimeService
+from luftpause.core.runs.view import BudgetView, RunView
+from luftpause.ports.asgi import Message, Receive, Scope, Send, principal_of
+from luftpause.services.runtime.mcp_door.arguments import RUNS_SHOWN
+from luftpause.services.runtime.mcp_door.calls import GONE_KEY
+from luftpause.services.runtime.mcp_door.runtime_door import DoorParts, RuntimeDoor
+from luftpause.services.runtime.service import OVERVIEW_MAX, RuntimeService
 
 MCP: Final = "/mcp"
 PATH_SHOWN_MAX: Final = 100
 
 
-def build_app(service: RuntimeService, version: str) -> Starlette:
+def build_app(service: RuntimeService, parts: DoorParts) -> Starlette:
     """Return the ASGI app of a started service, to stand behind the door's guard. Its lifespan must run, once."""
+    door = RuntimeDoor(service, parts)
+    return app_around(service, door.server, door.close)
+
+
+def app_around(service: RuntimeService, server: Server[object], close: Callable[[], Awaitable[None]]) -> Starlette:
+    """Return the same around any MCP server. `close` is called when the app's lifespan ends."""
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    sessions = StreamableHTTPSessionManager(RuntimeTools(service, version).server, security_settings=security)
+    sessions = StreamableHTTPSessionManager(server, security_settings=security)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with sessions.run():
-            yield
+        try:
+            async with sessions.run():
+                yield
+        finally:
+            await close()
 
     async def status(request: Request) -> Response:
         principal = principal_of(request.scope)
-        seen = service.look_at_all(None if principal.sees_all else principal.name)
-        return JSONResponse({"runs": [_run(run) for run in seen]})
+        limit = request.query_params.get("limit", str(RUNS_SHOWN))
+        if not (limit.isascii() and limit.isdecimal() and len(limit) <= 9 and 1 <= int(limit) <= OVERVIEW_MAX):
+            return _refusal(400, f"limit is a whole number from 1 to {OVERVIEW_MAX}")
+        seen = service.look_at_all(None if principal.sees_all else principal.name, int(limit))
+        body = msgspec.json.encode({"runs": [_run(run) for run in seen.runs], "omitted": seen.left_out})
+        return Response(body, media_type="application/json")
 
     async def health(_request: Request) -> Response:
         failure = service.journal_failure
@@ -71,7 +89,10 @@ def build_app(service: RuntimeService, version: str) -> Starlette:
 
 
 class _Owned:
-    """Tells the SDK whose a request is: it lets nobody else into a session that somebody opened."""
+    """Tells the SDK whose a request is, and the tools when its client leaves.
+
+    The SDK lets nobody else into a session that somebody opened, and keeps to itself that a client of one left.
+    """
 
     def __init__(self, app: StreamableHTTPASGIApp) -> None:
         self._app = app
@@ -80,7 +101,15 @@ class _Owned:
         """Serve one ASGI scope."""
         name = principal_of(scope).name
         user = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
-        await self._app({**scope, "user": user}, receive, send)
+        gone = asyncio.Event()
+
+        async def heard() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                gone.set()
+            return message
+
+        await self._app({**scope, "user": user, GONE_KEY: gone}, heard, send)
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
@@ -113,18 +142,25 @@ def _shown(request: Request) -> str:
 
 def _run(run: RunView) -> dict[str, object]:
     return {
-        "handle": run.spawn.run,
+        "handle": run.run,
         "status": run.status.value,
         "phase": run.phase,
-        "model": run.spawn.model,
+        "model": run.model,
         "class": run.spawn.service_class.value,
         "caller": run.spawn.caller,
-        "parent": run.spawn.parent,
+        "tree": run.tree,
+        "parent": run.parent,
         "children": list(run.children),
         "error": run.error,
+        "pending_approvals": [pending.tool for pending in run.pending_approvals],
+        "budget": None if run.budget is None else _budget(run.budget),
         "own": _totals(run.own),
         "subtree": _totals(run.subtree),
     }
+
+
+def _budget(budget: BudgetView) -> dict[str, object]:
+    return {"limits": asdict(budget.limits), "used": asdict(budget.used), "exceeded": budget.exceeded}
 
 
 def _totals(totals: Totals) -> dict[str, object]:

@@ -3,13 +3,18 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from luftpause.core.runs.events import (
+    ApprovalAsked,
+    ApprovalDecided,
+    Ending,
     Event,
+    MessageSent,
     RunCancelled,
     RunFailed,
     RunFinished,
     RunSpawned,
     ToolCallRejected,
     ToolReturned,
+    TurnFailed,
     TurnTaken,
 )
 
@@ -27,6 +32,21 @@ class RuntimeMetrics:
         self._ended = Counter("luftpause_runtime_runs_ended", "Runs over", ["how"], registry=self._registry)
         self._turns = Counter("luftpause_runtime_turns", "Turns taken", registry=self._registry)
         self._tokens = Counter("luftpause_runtime_tokens", "Tokens of turns", ["kind"], registry=self._registry)
+        self._failed_turns = Counter("luftpause_runtime_turns_failed", "Turns not to be had", registry=self._registry)
+        self._asked = Counter(
+            "luftpause_runtime_approvals_asked", "Tool calls that a person must allow", registry=self._registry
+        )
+        self._decided = Counter("luftpause_runtime_approvals", "Decisions on them", ["how"], registry=self._registry)
+        self._messages = Counter("luftpause_runtime_messages", "Messages sent to runs", registry=self._registry)
+        self._exceeded = Counter(
+            "luftpause_runtime_budget_cancelled_runs", "Runs that a budget ended", ["limit"], registry=self._registry
+        )
+        self._recovered = Counter(
+            "luftpause_runtime_recovered_tool_calls",
+            "Tool calls that a model wrote as text, by the way in which it wrote them",
+            ["form"],
+            registry=self._registry,
+        )
         self._calls = Counter("luftpause_runtime_tool_calls", "Tool calls settled", ["how"], registry=self._registry)
 
     def count(self, event: Event) -> None:
@@ -34,19 +54,39 @@ class RuntimeMetrics:
         match event:
             case RunSpawned():
                 self._spawned.inc()
-            case TurnTaken():
-                self._turns.inc()
-                if event.usage is not None:
-                    self._tokens.labels("prompt").inc(event.usage.prompt_tokens)
-                    self._tokens.labels("completion").inc(event.usage.completion_tokens)
+            case TurnTaken() | TurnFailed():
+                self._count_turn(event)
             case ToolCallRejected():
                 self._calls.labels("rejected").inc()
             case ToolReturned():
                 self._calls.labels("failed" if event.failed else "answered").inc()
+            case ApprovalAsked():
+                self._asked.inc()
+            case ApprovalDecided():
+                self._decided.labels("allowed" if event.allow else "declined").inc()
+            case MessageSent():
+                self._messages.inc()
             case RunFinished() | RunFailed() | RunCancelled():
-                self._ended.labels(type(event).__name__.removeprefix("Run").lower()).inc()
+                self._count_end(event)
             case _:
                 return
+
+    def _count_turn(self, event: TurnTaken | TurnFailed) -> None:
+        if isinstance(event, TurnFailed):
+            self._failed_turns.inc()
+            return
+        self._turns.inc()
+        for call in event.message.tool_calls:
+            if call.recovered_from:
+                self._recovered.labels(call.recovered_from).inc()
+        if event.usage is not None:
+            self._tokens.labels("prompt").inc(event.usage.prompt_tokens)
+            self._tokens.labels("completion").inc(event.usage.completion_tokens)
+
+    def _count_end(self, event: Ending) -> None:
+        self._ended.labels(type(event).__name__.removeprefix("Run").lower()).inc()
+        if isinstance(event, RunCancelled) and event.exceeded is not None:
+            self._exceeded.labels(event.exceeded.which).inc()
 
     def show(self, *, running: int, journal_failed: bool) -> bytes:
         """Return the page, with how things stand right now."""

@@ -38,12 +38,50 @@ class _CannotJudgeError(Exception):
     """It takes more steps than it is worth."""
 
 
-def misfit(value: object, schema: Mapping[str, object]) -> str:
-    """Return what is wrong with a value in one short sentence, empty when it fits or cannot be judged."""
+def misfit(value: object, schema: Mapping[str, object], *, part: object = None) -> str:
+    """Return what is wrong with a value in one short sentence, empty when it fits or cannot be judged.
+
+    With `part` it is judged by that part of the schema.
+    """
     try:
-        return _Judge(schema).complaint(value, schema, ())
+        return _Judge(schema).complaint(value, schema if part is None else part, ())
     except _CannotJudgeError:
         return ""
+
+
+def kinds_of(schema: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the types that a schema names, or those of the only values that it allows; empty when it does not say."""
+    wanted = schema.get("type")
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if _is_names(names):
+        return tuple(names)
+    choices = [schema["const"]] if "const" in schema else schema.get("enum")
+    known = {type(choice) for choice in choices} if isinstance(choices, list) else set()
+    return tuple(name for name in _KINDS if known & set(_KINDS[name]))
+
+
+def is_of(value: object, kind: str) -> bool:
+    """Say whether a value is of a type that JSON schemas name; of one that they do not, every value is."""
+    if kind not in _KINDS:
+        return True
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if kind == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _KINDS[kind])
+
+
+def target_of(reference: object, root: Mapping[str, object]) -> object:
+    """Return what a reference within a schema points at, True for what is not there or elsewhere."""
+    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+        return True
+    target: object = root
+    for part in reference.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if not isinstance(target, Mapping) or name not in target:
+            return True
+        target = target[name]
+    return target
 
 
 def shown(value: object) -> str:
@@ -72,7 +110,7 @@ class _Judge:
         try:
             if "$ref" in schema:
                 # Older drafts ignore whatever stands beside it.
-                return self.complaint(value, self._target(schema["$ref"]), path)
+                return self.complaint(value, target_of(schema["$ref"], self._root), path)
             plain = _wrong_kind(value, schema) or _out_of_bounds(value, schema)
             return (
                 (_at(path, plain) if plain else "")
@@ -87,18 +125,6 @@ class _Judge:
         self._steps += steps
         if self._steps > STEPS_MAX:
             raise _CannotJudgeError
-
-    def _target(self, reference: object) -> object:
-        """Return what a reference within the schema points at, True for what is not there or elsewhere."""
-        if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-            return True
-        target: object = self._root
-        for part in reference.split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(target, Mapping) or name not in target:
-                return True
-            target = target[name]
-        return target
 
     def _in_members(self, value: object, schema: Mapping[str, object], path: tuple[object, ...]) -> str:
         if not isinstance(value, dict):
@@ -151,7 +177,7 @@ class _Judge:
 def _wrong_kind(value: object, schema: Mapping[str, object]) -> str:
     wanted = schema.get("type")
     names = [wanted] if isinstance(wanted, str) else wanted
-    if _is_names(names) and names and not any(_is_of(value, name) for name in names):
+    if _is_names(names) and names and not any(is_of(value, name) for name in names):
         return f"{shown(value)} is not of type {', '.join(map(shown, names))}"
     choices = schema.get("enum")
     if isinstance(choices, list) and value not in choices:
@@ -159,16 +185,6 @@ def _wrong_kind(value: object, schema: Mapping[str, object]) -> str:
     if "const" in schema and value != schema["const"]:
         return f"{shown(schema['const'])} was expected, not {shown(value)}"
     return ""
-
-
-def _is_of(value: object, name: str) -> bool:
-    if name not in _KINDS:
-        return True
-    if isinstance(value, bool):
-        return name == "boolean"
-    if name == "integer" and isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, _KINDS[name])
 
 
 def _out_of_bounds(value: object, schema: Mapping[str, object]) -> str:

@@ -1,45 +1,50 @@
-"""The runtime: spawns runs, lets them live, answers how they stand, and takes them up again after a restart.
+"""The runtime: spawns runs, lets them live, answers how they stand, and takes them up again after a restart."""
 
-Whoever waits for a run never owns it: runs belong to the service, so a client that leaves changes nothing.
-"""
-
-import asyncio
 import logging
-import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Literal
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Final, Literal
 
-from luftpause.core.model.ids import ModelName, PrincipalId, RunId
-from luftpause.core.runs.advance import cancellations
-from luftpause.core.runs.events import Ending, RunFailed, RunRecovered, RunSpawned
-from luftpause.core.runs.state import Cancelled, Run
-from luftpause.core.runs.tools import ToolSpec, find
-from luftpause.core.runs.tree import tree_of
+from luftpause.core.model.ids import PrincipalId, RunId
+from luftpause.core.runs.events import MessageSent
+from luftpause.core.runs.go_on import barred, cancellations
+from luftpause.core.runs.replay import conversation
+from luftpause.core.runs.state import Failed, Failing, Finished, Run
+from luftpause.core.runs.tools import ToolSpec
 from luftpause.core.runs.view import RunView, view
-from luftpause.ports.journal import Journal, JournalFailedError, StaleAppendError
+from luftpause.ports.journal import Journal, JournalFailedError
 from luftpause.ports.tools import Tools
 from luftpause.ports.turns import Turns
-from luftpause.services.runtime.actor import RunActor, Surroundings
+from luftpause.services.runtime.actor import SHUTTING_DOWN
+from luftpause.services.runtime.approvals import Approvals
 from luftpause.services.runtime.ledger import Ledger
+from luftpause.services.runtime.lives import Lives
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import (
     NotKeptError,
+    Overview,
     RuntimeSettings,
+    SendRefusedError,
     SpawnOrder,
-    SpawnRefusedError,
-    UnknownHandleError,
+    Transcript,
 )
-from luftpause.services.runtime.schema_fit import shown
-from luftpause.services.runtime.tool_check import names_of
+from luftpause.services.runtime.spawning import Models, Spawner
 from luftpause.services.runtime.waits import Waits
 
-_REPORTS_GRACE_S = 2.0
-_CANCEL_WAIT_S = 30.0
+OVERVIEW_MAX: Final = 1000
+UNHEARD_MAX: Final = 100
+"""Messages that a run may have waiting for its next turn."""
+
+_CANCEL_WAIT_S: Final = 30.0
 logger = logging.getLogger("luftpause.runtime")
 
 
 class RuntimeService:
-    """All runs of one runtime. `start` it, then `close` it; tools, turns and models are opened and closed outside."""
+    """All runs of one runtime. `start` it, then `close` it; tools, turns and models are opened and closed outside.
+
+    Attributes:
+        approvals: decisions on tool calls that wait for a person.
+        catalogue: returns the tools that runs can be given, by name.
+    """
 
     def __init__(
         self,
@@ -48,23 +53,17 @@ class RuntimeService:
         tools: Tools,
         *,
         settings: RuntimeSettings | None = None,
-        models: Callable[[], Awaitable[Sequence[ModelName]]] | None = None,
+        models: Models | None = None,
     ) -> None:
         self.settings = settings or RuntimeSettings()
         self._journal = journal
-        self._turns = turns
-        self._tools = tools
-        self._models = models
+        self.catalogue: Callable[[], Awaitable[Sequence[ToolSpec]]] = tools.catalogue
         self._metrics = RuntimeMetrics()
-        self._ledger = Ledger(journal, self._metrics)
-        self._around = Surroundings(
-            ledger=self._ledger, turns=turns, tools=tools, deliver=self._deliver, report_end=self._report_end
-        )
         self._waits = Waits()
-        self._actors: dict[RunId, RunActor] = {}
-        self._tasks: dict[RunId, asyncio.Task[None]] = {}
-        self._reports: set[asyncio.Task[None]] = set()
-        self._journal_failure = ""
+        self._ledger = Ledger(journal, self._metrics, self._waits.ring)
+        self._lives = Lives(self._ledger, turns, tools, self._waits)
+        self._spawner = Spawner(self._ledger, self._lives, tools, self.settings, models)
+        self.approvals = Approvals(self._ledger, self._lives, self._waits)
         self._open = False
 
     async def start(self) -> None:
@@ -75,66 +74,32 @@ class RuntimeService:
         """
         unfinished = await self._ledger.open()
         self._open = True
-        for run in unfinished:
-            actor = self._enliven(run, self._ledger.state.runs[run].tree)
-            actor.put(RunRecovered(run=run))
+        self._lives.take_up(unfinished)
         logger.info("runtime_started", extra={"runs": len(self._ledger.state.runs), "unfinished": len(unfinished)})
 
     async def close(self) -> None:
         """Stop. Unfinished runs stay unfinished and go on at the next start."""
         self._open = False
-        lives = list(self._tasks.values())
-        for life in lives:
-            life.cancel()
-        await asyncio.gather(*lives, return_exceptions=True)
-        if self._reports:
-            await asyncio.wait(self._reports, timeout=_REPORTS_GRACE_S)
-        for report in list(self._reports):
-            report.cancel()
-        await asyncio.gather(*self._reports, return_exceptions=True)
+        await self._spawner.close()
+        await self._lives.close()
         await self._journal.close()
 
     @property
     def journal_failure(self) -> str:
         """Why nothing is kept any more, empty while all is well."""
-        return self._journal_failure
+        return self._lives.failure
 
     async def spawn(self, order: SpawnOrder) -> RunId:
         """Begin a run and return its handle once that is durable. It goes on whatever becomes of the caller.
 
+        An order with an idempotency key that spawned already returns the handle of that run.
+
         Raises:
-            SpawnRefusedError: no such tool, no model, too many runs, or the journal is broken.
-            UnknownHandleError: the principal has no such parent.
+            SpawnRefusedError: no such tool, no model, too many or too deep runs, a spent budget, a key that was used
+                for something else, or a broken journal.
+            UnknownHandleError: the principal has no such parent, or no such run to come after.
         """
-        self._refuse_if_closed()
-        if order.parent is not None and isinstance(self._run(order.principal, order.parent).phase, Cancelled):
-            raise SpawnRefusedError(f"the parent {shown(order.parent)} was cancelled")
-        tools = await self._choose_tools(order.tools)
-        model = await self._choose_model(order.model)
-        self._refuse_if_closed()
-        if len(self._actors) >= self.settings.max_running:
-            raise SpawnRefusedError(f"{len(self._actors)} runs are running, no more fit; await or cancel some first")
-        spawned = RunSpawned(
-            run=RunId(f"run_{secrets.token_urlsafe(16)}"),
-            task=order.task,
-            model=model,
-            service_class=order.service_class,
-            caller=order.caller,
-            principal=order.principal,
-            system=order.system,
-            tools=tools,
-            max_tool_calls=order.max_tool_calls,
-            max_tokens=order.max_tokens,
-            parallel_tool_calls=order.parallel_tool_calls,
-            parent=order.parent,
-        )
-        actor = self._enliven(spawned.run, tree_of(self._ledger.state, spawned))
-        actor.put(spawned)
-        try:
-            await asyncio.shield(actor.begun)
-        except (JournalFailedError, StaleAppendError) as error:
-            raise SpawnRefusedError(f"nothing was spawned: {error}") from error
-        return spawned.run
+        return await self._spawner.spawn(order)
 
     def look(self, principal: PrincipalId, handles: Sequence[str]) -> list[RunView]:
         """Return how these runs stand, in the order asked for.
@@ -142,29 +107,42 @@ class RuntimeService:
         Raises:
             UnknownHandleError: names the first one that the principal does not have.
         """
-        for handle in handles:
-            self._run(principal, handle)
-        return [view(self._ledger.state, RunId(handle)) for handle in handles]
+        return [self._view(self._ledger.find(principal, handle).spawn.run) for handle in handles]
 
-    def look_at_all(self, principal: PrincipalId | None = None) -> list[RunView]:
-        """Return how all runs stand, of one principal or of all, by handle."""
-        state = self._ledger.state
-        mine = (run for run, known in state.runs.items() if principal in (None, known.spawn.principal))
-        return [view(state, run) for run in sorted(mine)]
+    def look_at_all(self, principal: PrincipalId | None = None, limit: int = OVERVIEW_MAX) -> Overview:
+        """Return how runs stand, of one principal or of all: so many of them, newest first."""
+        chosen, left_out = self._ledger.newest(principal, limit, first=reversed(self._lives.running))
+        return Overview(runs=tuple(self._view(run) for run in chosen), left_out=left_out)
 
     async def wait(
-        self, principal: PrincipalId, handles: Sequence[str], mode: Literal["all", "any"], timeout_s: float
+        self,
+        principal: PrincipalId,
+        handles: Sequence[str],
+        mode: Literal["all", "any"],
+        timeout_s: float,
+        *,
+        or_approval: bool = False,
     ) -> bool:
         """Return True once all or any of the runs are over, False when the time is up.
+
+        With `or_approval` it returns False too as soon as one of the runs has a call that waits to be allowed and that
+        nobody has claimed to ask about.
 
         Raises:
             UnknownHandleError: names the first one that the principal does not have.
             NotKeptError: the journal has failed, so no further run ends.
         """
-        self.look(principal, handles)
-        runs = [RunId(handle) for handle in handles]
+        runs = [self._ledger.find(principal, handle).spawn.run for handle in handles]
         enough = all if mode == "all" else any
-        return await self._until(runs, lambda: enough(map(self._ledger.is_over, runs)), timeout_s)
+
+        def over() -> bool:
+            return enough(map(self._ledger.is_over, runs))
+
+        def asked() -> bool:
+            return or_approval and any(self.approvals.unclaimed(run) for run in runs)
+
+        await self._until(runs, lambda: over() or asked(), timeout_s)
+        return over()
 
     async def cancel(self, principal: PrincipalId, handle: str) -> RunView:
         """End a run and all that run below it; one that is over stays as it is.
@@ -173,113 +151,99 @@ class RuntimeService:
             UnknownHandleError: the principal has no such run.
             NotKeptError: it could not be recorded, so it may not last.
         """
-        self._run(principal, handle)
-        run = RunId(handle)
-        endings = cancellations(self._ledger.state, run, "on request")
+        run = self._ledger.find(principal, handle).spawn.run
+        endings = cancellations(self._ledger.state, run, "cancelled: on request")
         for ending in endings:
-            self._deliver(ending)
+            self._lives.deliver(ending)
         ended = [ending.run for ending in endings]
         if not await self._until(ended, lambda: all(map(self._ledger.is_over, ended)), _CANCEL_WAIT_S):
             raise NotKeptError(f"the end of {run} was not recorded within {_CANCEL_WAIT_S:g} s")
-        return view(self._ledger.state, run)
+        return self.look(principal, [handle])[0]
 
-    async def catalogue(self) -> Sequence[ToolSpec]:
-        """Return the tools that runs can be given, by name."""
-        return await self._tools.catalogue()
+    async def send(self, principal: PrincipalId, handle: str, text: str) -> RunView:
+        """Tell a run more and return how it stands once that is durable: a finished one goes on.
+
+        Raises:
+            UnknownHandleError: the principal has no such run.
+            SendRefusedError: it failed, was cancelled, has no budget left, or too many runs or messages are open.
+            NotKeptError: it could not be recorded, so it may not be heard.
+        """
+        run = self._ledger.find(principal, handle)
+        refusal = self._refusal_to_hear(run)
+        if refusal:
+            raise SendRefusedError(refusal)
+        if not await self._lives.tell(run.tree, MessageSent(run=run.spawn.run, text=text)):
+            raise SendRefusedError(f"{run.spawn.run} ended before it could hear the message")
+        return self.look(principal, [handle])[0]
+
+    async def transcript(self, principal: PrincipalId, handle: str, first: int, limit: int) -> Transcript:
+        """Return a part of a run's conversation so far: from the message at place `first` on, at most `limit`.
+
+        Raises:
+            UnknownHandleError: the principal has no such run.
+            NotKeptError: the journal cannot give it back.
+        """
+        run = self._ledger.find(principal, handle)
+        said = run.messages
+        if not said:
+            try:
+                said = conversation(await self._journal.history(run.spawn.run))
+            except JournalFailedError as error:
+                raise NotKeptError(str(error)) from error
+        return Transcript(first=first, total=len(said), messages=said[first : first + limit])
+
+    def changes(self, principal: PrincipalId, handles: Sequence[str]) -> AsyncGenerator[RunView, None]:
+        """Yield how each of these runs stands, and again whenever that changed; close it to stop.
+
+        It goes on after the runs' ends, for a message makes a run go on, until none of them is known any more. Whoever
+        is slow misses what was in between, never the last.
+
+        Raises:
+            UnknownHandleError: names the first one that the principal does not have.
+        """
+        return self._changes([self._ledger.find(principal, handle).spawn.run for handle in handles])
 
     def metrics_page(self) -> bytes:
         """Return the metrics in the Prometheus text format."""
-        return self._metrics.show(running=self._ledger.state.running, journal_failed=bool(self._journal_failure))
+        return self._metrics.show(running=self._ledger.state.running, journal_failed=bool(self.journal_failure))
+
+    async def _changes(self, runs: Sequence[RunId]) -> AsyncGenerator[RunView, None]:
+        shown: dict[RunId, object] = {}
+        with self._waits.listening(runs) as bell:
+            while True:
+                bell.clear()
+                known = [run for run in runs if run in self._ledger.state.runs]
+                for run in known:
+                    seen = self._view(run)
+                    standing = (seen.status, seen.phase, seen.pending_approvals, seen.own.turns, seen.own.tool_calls)
+                    if shown.get(run) != standing:
+                        shown[run] = standing
+                        yield seen
+                if not known:
+                    return
+                await bell.wait()
 
     async def _until(self, runs: Sequence[RunId], satisfied: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait for runs to end, but not for a journal that has failed to record it."""
-        await self._waits.until(runs, lambda: satisfied() or bool(self._journal_failure), timeout_s)
-        if not satisfied() and self._journal_failure:
-            raise NotKeptError(f"no run can end any more: {self._journal_failure}")
+        """Wait for runs to change, but not for a journal that has failed to record it."""
+        await self._waits.until(runs, lambda: satisfied() or bool(self.journal_failure), timeout_s)
+        if not satisfied() and self.journal_failure:
+            raise NotKeptError(f"no run can end any more: {self.journal_failure}")
         return satisfied()
 
-    def _run(self, principal: PrincipalId, handle: str) -> Run:
-        known = self._ledger.state.runs.get(RunId(handle))
-        if known is None or known.spawn.principal != principal:
-            raise UnknownHandleError(handle)
-        return known
-
-    def _refuse_if_closed(self) -> None:
-        if self._journal_failure:
-            raise SpawnRefusedError(f"nothing can be spawned: {self._journal_failure}")
+    def _refusal_to_hear(self, run: Run) -> str:
+        """Return why a run takes no message, empty if it does."""
+        name, phase = run.spawn.run, run.phase
+        if isinstance(phase, Failed | Failing):
+            return f"{name} failed and cannot go on: {phase.error}; spawn another one"
+        bar = barred(self._ledger.state, run, self._ledger.now(run.tree))
+        if bar:
+            return f"{name} cannot go on: {bar}; spawn another one"
+        if len(run.unheard) >= UNHEARD_MAX:
+            return f"{name} has {len(run.unheard)} messages waiting for its next turn; wait for that"
         if not self._open:
-            raise SpawnRefusedError("nothing can be spawned: the runtime is shutting down")
+            return f"{name} hears nothing: {SHUTTING_DOWN}"
+        return self._spawner.full() if isinstance(phase, Finished) else ""
 
-    async def _choose_tools(self, wanted: tuple[str, ...] | None) -> tuple[ToolSpec, ...]:
-        if wanted == ():
-            return ()
-        catalogue = await self._tools.catalogue(wanted)
-        if wanted is None:
-            return tuple(catalogue)
-        chosen: dict[str, ToolSpec] = {}
-        for name in wanted:
-            tool = find(catalogue, name)
-            if tool is None:
-                raise SpawnRefusedError(f"there is no tool {shown(name)}; tools: {names_of(catalogue)}")
-            chosen.setdefault(tool.name, tool)
-        return tuple(chosen.values())
-
-    async def _choose_model(self, wanted: ModelName | None) -> ModelName:
-        if wanted is not None:
-            return wanted
-        if self.settings.default_model is not None:
-            return self.settings.default_model
-        served = [] if self._models is None else await self._models()
-        if not served:
-            raise SpawnRefusedError("name a model: there is no default and none is served yet")
-        return served[0]
-
-    def _enliven(self, run: RunId, tree: RunId) -> RunActor:
-        actor = RunActor(run, tree, self._around)
-        self._actors[run] = actor
-        self._tasks[run] = asyncio.create_task(self._supervise(run, actor), name=f"life of {run}")
-        return actor
-
-    async def _supervise(self, run: RunId, actor: RunActor) -> None:
-        """Let a run live; whatever stops it stops it alone."""
-        stopped: Exception | None = None
-        try:
-            await actor.live()
-        except (JournalFailedError, StaleAppendError) as error:
-            stopped = error
-            if isinstance(error, JournalFailedError):
-                self._journal_failure = str(error)
-                self._waits.ring_all()
-            logger.error("run_stopped", extra={"run": run, "error": str(error)})
-        except Exception as error:
-            stopped = error
-            logger.exception("run_broke", extra={"run": run})
-            await self._give_up(run, error)
-        finally:
-            self._actors.pop(run, None)
-            self._tasks.pop(run, None)
-            self._waits.ring(run)
-            if not actor.begun.done():
-                actor.begun.set_exception(stopped or JournalFailedError("the runtime is shutting down"))
-                actor.begun.exception()  # seen: whoever spawned may have left already
-
-    async def _give_up(self, run: RunId, error: Exception) -> None:
-        """End a run that a fault of ours stopped, if that can still be recorded."""
-        known = self._ledger.state.runs.get(run)
-        if known is None or known.is_over:
-            return
-        try:
-            await self._ledger.keep(known.tree, run, [RunFailed(run=run, error=f"internal error: {error}")])
-        except (JournalFailedError, StaleAppendError) as failure:
-            logger.error("run_stopped", extra={"run": run, "error": str(failure)})
-
-    def _deliver(self, ending: Ending) -> None:
-        actor = self._actors.get(ending.run)
-        if actor is not None:
-            actor.put(ending)
-
-    def _report_end(self, run: RunId) -> None:
-        principal = self._ledger.state.runs[run].spawn.principal
-        report = asyncio.create_task(self._turns.end_run(principal, run), name=f"end of {run}")
-        self._reports.add(report)
-        report.add_done_callback(self._reports.discard)
+    def _view(self, run: RunId) -> RunView:
+        state = self._ledger.state
+        return view(state, run, self._ledger.now(state.runs[run].tree))

@@ -4,7 +4,7 @@ Knows how the state is shown as JSON, and nothing of how it comes about.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -20,6 +20,7 @@ from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.state import State, Window
 from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, ToolView, view
+from luftpause.ports.scheduler import PeerSeen
 from luftpause.services.scheduler.service import SchedulerService
 
 _WAY_OUT: Final = (
@@ -36,10 +37,12 @@ class SchedulerHttp:
 
     Args:
         service: whose state is shown.
+        peers: returns who holds the scheduler over the link.
     """
 
-    def __init__(self, service: SchedulerService) -> None:
+    def __init__(self, service: SchedulerService, *, peers: Callable[[], Sequence[PeerSeen]] = tuple) -> None:
         self._service = service
+        self._peers = peers
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes."""
@@ -59,24 +62,28 @@ class SchedulerHttp:
     async def _get_status(self, _: Request) -> Response:
         service = self._service
         # A state never changes, so a thread may look at thousands of callers while the loop goes on.
-        return await asyncio.to_thread(_status, service.state, service.now(), service.settings.policy, service.uptime_s)
+        about = {
+            "version": __version__,
+            "policy": service.settings.policy,
+            "uptime_s": round(service.uptime_s, 3),
+        }
+        return await asyncio.to_thread(_status, about, service.state, service.now(), self._peers())
 
     async def _get_metrics(self, _: Request) -> Response:
         return Response(self._service.metrics.render(), headers={"content-type": METRICS_TYPE})
 
 
-def _status(state: State, now: Instant, policy: str, uptime_s: float) -> Response:
+def _status(about: Json, state: State, now: Instant, peers: Sequence[PeerSeen]) -> Response:
     """Return what `GET /status` answers; docs/status.schema.json describes it."""
     seen = view(state, now)
     return _json(
         {
-            "version": __version__,
-            "policy": policy,
-            "uptime_s": round(uptime_s, 3),
+            **about,
             "replicas": [_replica(replica) for replica in seen.replicas],
             "held": [_held(held) for held in seen.held],
             "runs": [_runs(runs) for runs in seen.runs],
             "tools": [_tool(tool) for tool in seen.tools],
+            "peers": [_peer(peer, state) for peer in peers],
         }
     )
 
@@ -129,6 +136,11 @@ def _tool(tool: ToolView) -> Json:
         "p90_s": round(tool.p90_s, 3),
         "expected_return_s": round(tool.expected_return_s, 3),
     }
+
+
+def _peer(seen: PeerSeen, state: State) -> Json:
+    open_turns = len(state.open_by_peer.get(seen.peer, ()))
+    return {"name": seen.peer, "connected": seen.is_connected, "open_turns": open_turns}
 
 
 async def _get_health(_: Request) -> Response:

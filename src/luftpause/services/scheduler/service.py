@@ -321,6 +321,7 @@ class SchedulerService:
                 dialects=spec.dialects,
                 kind=turn.arrival.kind,
                 model=turn.arrival.model,
+                life=replica.epoch,
             )
             self._tickets.place(action.turn, placement)
 

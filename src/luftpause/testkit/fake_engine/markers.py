@@ -6,6 +6,7 @@
 | `[parallel:N]` | N calls per round |
 | `[tool:NAME]` | calls go to the tool of that name, or whose name ends with it |
 | `[arg:NAME=TEXT]` | where a called tool takes an argument of that name, it is TEXT; `{x}` in it stands for `[x]` |
+| `[as-text:FORM]` | calls are written as text, as some models do: json, fenced, hermes, llama, mistral, … |
 | `[tokens:N]` | the text reply has N tokens |
 | `[fail:S]` | answer with status S; `[fail:S:N]` only the first N times that this very conversation comes |
 | `[die]` | cut the connection in the middle of the reply |
@@ -17,7 +18,7 @@
 import re
 from dataclasses import dataclass
 
-_KINDS = "tools|parallel|tool|tokens|fail|die|stall|no-usage|no-logprobs"
+_KINDS = "tools|parallel|tool|as-text|tokens|fail|die|stall|no-usage|no-logprobs"
 _MARKER = re.compile(rf"\[({_KINDS})(?::([A-Za-z0-9_.-]{{1,128}}))?(?::(\d{{1,6}}))?\]")
 _ARGUMENT = re.compile(r"\[arg:([A-Za-z_][A-Za-z0-9_]{0,63})=([^\[\]\n]{0,512})\]")
 _BRACKETS = str.maketrans("{}", "[]")
@@ -32,6 +33,7 @@ class Orders:
     parallel: int | None = None
     tool: str = ""
     arguments: tuple[tuple[str, str], ...] = ()
+    as_text: str = ""
     tokens: int | None = None
     fail: int | None = None
     fail_times: int | None = None
@@ -51,6 +53,7 @@ def read_orders(text: str) -> Orders:
         parallel=_count(found.get("parallel", ("",))[0]),
         tool=found.get("tool", ("",))[0],
         arguments=tuple((name, value.translate(_BRACKETS)) for name, value in _ARGUMENT.findall(text)),
+        as_text=found.get("as-text", ("",))[0],
         tokens=_count(found.get("tokens", ("",))[0]),
         fail=fail if fail is not None and 400 <= fail <= 599 else None,
         fail_times=_count(fail_times),

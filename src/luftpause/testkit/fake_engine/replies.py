@@ -22,6 +22,7 @@ from luftpause.testkit.fake_engine.conversations import (
 )
 from luftpause.testkit.fake_engine.markers import Orders, read_orders, without_markers
 from luftpause.testkit.fake_engine.settings import Settings
+from luftpause.testkit.fake_engine.spoken_calls import spoken
 
 QUOTE_WORDS_MAX = 12
 JSON_CHARS = 6
@@ -81,23 +82,23 @@ class Reply:
     def message(self) -> Message:
         """Return the reply as the message that an honest client echoes."""
         text = "".join(delta.text for delta in self.deltas if isinstance(delta, TextDelta))
-        calls = tuple(delta for delta in self.deltas if isinstance(delta, CallDelta))
-        return Message(
-            role="assistant",
-            content=text or None,
-            tool_calls=[
-                ToolCall(
-                    id=head.id,
-                    function=CalledFunction(
-                        name=head.name,
-                        arguments="".join(call.arguments for call in calls if call.index == head.index),
-                    ),
-                )
-                for head in calls
-                if head.id
-            ]
-            or None,
+        return Message(role="assistant", content=text or None, tool_calls=whole_calls(self.deltas) or None)
+
+
+def whole_calls(deltas: Sequence[Delta]) -> list[ToolCall]:
+    """Return the calls that are in these deltas."""
+    calls = tuple(delta for delta in deltas if isinstance(delta, CallDelta))
+    return [
+        ToolCall(
+            id=head.id,
+            function=CalledFunction(
+                name=head.name,
+                arguments="".join(call.arguments for call in calls if call.index == head.index),
+            ),
         )
+        for head in calls
+        if head.id
+    ]
 
 
 def plan_reply(chat: Chat, settings: Settings, conversation: str, number: int) -> Reply:
@@ -118,6 +119,9 @@ def plan_reply(chat: Chat, settings: Settings, conversation: str, number: int) -
     if tools:
         ids = _ids(settings.seed, conversation, number)
         whole, finish_reason = tuple(_call_deltas(tools, chat.task, orders, ids)), "tool_calls"
+        if orders.as_text:
+            said = spoken(orders.as_text, whole_calls(whole))
+            whole, finish_reason = tuple(map(TextDelta, _parts(said))), "stop"
     else:
         whole, finish_reason = _text_deltas(chat, orders, settings, conversation), "stop"
     cap = chat.token_cap

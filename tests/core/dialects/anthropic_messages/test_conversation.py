@@ -147,7 +147,7 @@ def test_an_assistant_that_said_nothing_is_left_out() -> None:
     ("message", "named"),
     [
         ({"role": "tool", "content": "x"}, "the role 'tool'"),
-        (assistant({"type": "server_tool_use", "id": "s", "name": "web_search"}), "'server_tool_use'"),
+        (assistant({"type": "mcp_tool_use", "id": "s", "name": "x"}), "'mcp_tool_use'"),
         (user({"type": "container_upload", "file_id": "f"}), "'container_upload'"),
         ({"role": "system", "content": [PIXEL]}, "'image'"),
     ],
@@ -155,3 +155,11 @@ def test_an_assistant_that_said_nothing_is_left_out() -> None:
 def test_what_cannot_be_said_is_refused_by_name(message: object, named: str) -> None:
     with pytest.raises(BadRequestError, match=named):
         messages_of(HELLO, message)
+
+
+def test_what_ran_at_anthropic_is_left_out_of_the_history() -> None:
+    used = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    assert messages_of(HELLO, assistant(used, found, text("It rains.")), HELLO) == messages_of(
+        HELLO, assistant(text("It rains.")), HELLO
+    )

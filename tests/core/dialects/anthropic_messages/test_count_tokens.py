@@ -3,7 +3,7 @@ import json
 import pytest
 
 from core.dialects.anthropic_messages.requests import HELLO
-from luftpause.core.dialects.anthropic_messages.count_tokens import CountBack, CountTokens, counted, counting_request
+from luftpause.core.dialects.anthropic_messages.count_tokens import CountTokens, counting_request
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.request import BadRequestError
@@ -26,25 +26,6 @@ def test_the_question_is_the_conversation_with_one_token_to_answer() -> None:
 def test_what_cannot_be_said_cannot_be_counted() -> None:
     with pytest.raises(BadRequestError, match="web_search"):
         counting_request(json.dumps({"model": "m", "messages": [HELLO], "tools": [{"type": "web_search_1"}]}).encode())
-
-
-@pytest.mark.parametrize(
-    ("body", "tokens"),
-    [
-        (b'{"input_tokens": 37, "object": "response.input_tokens"}', 37),
-        (b'{"count": 5, "max_model_len": 9, "tokens": [1, 2, 3, 4, 5]}', 5),
-        (b'{"tokens": [28120, 665]}', 2),
-        (b'{"id": "c", "choices": [], "usage": {"prompt_tokens": 8, "completion_tokens": 1}}', 8),
-        (b'{"input_tokens": 0}', 0),
-    ],
-)
-def test_an_engines_count_is_told(body: bytes, tokens: int) -> None:
-    assert counted(body) == b'{"input_tokens":%d}' % tokens
-
-
-@pytest.mark.parametrize("body", [b"", b"{}", b"<html>", b'{"count": "many"}', b'{"count": -1}', b"[" * 60_000])
-def test_an_answer_without_a_count_is_none(body: bytes) -> None:
-    assert counted(body) is None
 
 
 BODY = json.dumps({"model": "m", "messages": [HELLO]}).encode()
@@ -90,7 +71,8 @@ def test_another_engine_is_asked_where_it_counts(engine: EngineKind, target: byt
 
 
 def test_an_answer_that_counts_nothing_is_unfit_and_a_refusal_is_said_as_messages_says_it() -> None:
-    back = CountBack()
+    back = COUNT.sent(b"", BODY, place(EngineKind.VLLM), speaks=False).back
+    assert back is not None
     back.feed(b"<html>")
     with pytest.raises(UnfitAnswerError, match="tells no number of tokens"):
         back.end()

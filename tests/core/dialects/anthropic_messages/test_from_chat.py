@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.dialects.anthropic_messages.legal import Told, told_by
 from luftpause.core.dialects.anthropic_messages.from_chat import PIECES_PER_PING, StreamBack, WholeBack
+from luftpause.core.dialects.call_ids import CallIds
 from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX
 from luftpause.core.dialects.dialect import UnfitAnswerError
 
@@ -32,7 +33,7 @@ def stream(*documents: bytes) -> bytes:
 
 
 def back(*pieces: bytes, thinking: bool = True, stops: tuple[str, ...] = ()) -> bytes:
-    way = StreamBack(thinking=thinking, stops=stops)
+    way = StreamBack(CallIds("toolu_", "t.1"), thinking=thinking, stops=stops)
     return b"".join(map(way.feed, pieces)) + way.end()
 
 
@@ -43,7 +44,7 @@ def told(*documents: bytes, thinking: bool = True, stops: tuple[str, ...] = ()) 
 def whole(*, thinking: bool = True, stops: tuple[str, ...] = (), **message: object) -> dict[str, Any]:
     choice = {"message": message, "finish_reason": "tool_calls" if message.get("tool_calls") else "stop"}
     body = json.dumps({"id": "chatcmpl-1", "model": "m", "choices": [choice], "usage": USAGE}).encode()
-    way = WholeBack(thinking=thinking, stops=stops)
+    way = WholeBack(CallIds("toolu_", "t.1"), thinking=thinking, stops=stops)
     assert way.feed(body[:9]) + way.feed(body[9:]) == b""
     answer: dict[str, Any] = json.loads(way.end())
     return answer
@@ -80,7 +81,7 @@ def test_a_stream_of_everything() -> None:
 
 
 def test_each_piece_goes_out_when_it_comes() -> None:
-    way = StreamBack(thinking=False, stops=())
+    way = StreamBack(CallIds("toolu_", "t.1"), thinking=False, stops=())
     assert b"message_start" in way.feed(stream(chunk(role="assistant", content="")))
     assert b'"text":"a"' in way.feed(stream(chunk(content="a")))
     assert way.feed(stream(chunk("stop"))) == b""
@@ -145,7 +146,15 @@ def test_more_cached_tokens_than_there_are_make_no_negative_count() -> None:
 def test_an_id_that_the_engine_does_not_give_is_made_up_and_differs() -> None:
     seen = told(chunk(tool_calls=[call(0, None, "look", "{}"), call(1, None, "see", "{}")]), chunk("tool_calls"))
 
-    assert [block[2] for block in seen.blocks] == ["toolu_1_0", "toolu_1_1"]
+    ids = [block[2] for block in seen.blocks]
+    assert len(set(ids)) == 2
+    assert all(each.startswith("toolu_") for each in ids)
+
+
+def test_an_id_that_the_engine_gives_twice_is_made_up_the_second_time() -> None:
+    seen = told(chunk(tool_calls=[call(0, "a", "look", "{}"), call(1, "a", "see", "{}")]), chunk("tool_calls"))
+    first, second = [block[2] for block in seen.blocks]
+    assert (first, second != "a", second.startswith("toolu_")) == ("a", True, True)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +214,7 @@ def test_a_whole_answer() -> None:
     "body", [b"", b"<html>", b"{}", b'{"error": {"message": "no"}}', b" " * (ANSWER_BYTES_MAX + 1)]
 )
 def test_a_body_that_is_no_answer_does_not_become_one(body: bytes) -> None:
-    way = WholeBack(thinking=False, stops=())
+    way = WholeBack(CallIds("toolu_", "t.1"), thinking=False, stops=())
     way.feed(body)
 
     with pytest.raises(UnfitAnswerError):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luftpause.core.dialects.anthropic_messages.observe import MessagesStreamObserver, observe_message
+from luftpause.core.dialects.anthropic_messages.observe import MessagesStreamObserver, observe_message, text_in_message
 from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.turns import Usage
@@ -200,3 +200,19 @@ def test_answers_of_a_real_engine(name: str) -> None:
 
 def test_the_refusal_of_a_real_engine_is_an_error() -> None:
     assert "'messages' is required" in observe_message((GOLDEN / "native_error.json").read_bytes()).error
+
+
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        ({"type": "message", "content": [{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b"}]}, "a"),
+        ({"type": "content_block_start", "content_block": {"type": "text", "text": ""}}, ""),
+        ({"type": "content_block_start", "content_block": {"type": "tool_use", "id": "x", "input": {}}}, ""),
+        ({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "a"}}, "a"),
+        ({"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "a"}}, ""),
+        ({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, ""),
+        ({"content": 7}, ""),
+    ],
+)
+def test_the_text_of_an_answer_is_that_of_its_text_blocks(document: object, text: str) -> None:
+    assert text_in_message(json.dumps(document).encode()) == text

@@ -87,3 +87,10 @@ def test_an_answer_that_was_begun_is_gone_on_with() -> None:
 def test_what_cannot_be_said_is_refused_by_name(members: dict[str, object], named: str) -> None:
     with pytest.raises(BadRequestError, match=named):
         said(**members)
+
+
+def test_a_whole_number_with_a_fraction_of_nothing_is_one() -> None:
+    asked = said(max_tokens=7.0, top_k=40.0, temperature=1.0)
+    assert (repr(asked["max_tokens"]), repr(asked["top_k"]), asked["temperature"]) == ("7", "40", 1.0)
+    with pytest.raises(BadRequestError, match="max_tokens"):
+        said(max_tokens=7.5)

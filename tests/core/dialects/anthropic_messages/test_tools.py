@@ -99,10 +99,23 @@ def test_a_choice_among_no_tools_is_left_out() -> None:
     }
 
 
+WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+
+
+def test_what_runs_at_anthropic_is_left_out_beside_tools_of_the_client_and_told() -> None:
+    tools = [WEB_SEARCH, *TOOLS, {"type": "web_fetch_20260209", "name": "web_fetch"}, WEB_SEARCH]
+    assert said(tools=tools) == said(tools=TOOLS)
+    translation = MESSAGES.translate(PATH, written(tools=tools))
+    assert translation.left_out == ("web_search", "web_fetch")
+    assert MESSAGES.translate(PATH, written(tools=TOOLS)).left_out == ()
+
+
 @pytest.mark.parametrize(
     ("members", "named"),
     [
-        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "'web_search_20250305'"),
+        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "no other tools than web_search"),
+        ({"tools": [WEB_SEARCH], "tool_choice": {"type": "tool", "name": "web_search"}}, "no other tools"),
+        ({"tools": [*TOOLS, WEB_SEARCH], "tool_choice": {"type": "tool", "name": "web_search"}}, "'web_search'"),
         ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "'bash_20250124'"),
         ({"tools": TOOLS, "tool_choice": {"type": "tool", "name": "late"}}, "'late', which the request does not offer"),
         ({"tools": TOOLS, "tool_choice": {"type": "odd"}}, "'odd'"),

@@ -75,7 +75,15 @@ def test_a_call_that_was_cut_is_not_made() -> None:
 
 def test_a_call_without_an_id_gets_one() -> None:
     seen = told(tool_call(0, name="look"), tool_call(1, name="see"), chunk(finish="tool_calls"))
-    assert [call[0] for call in seen.calls] == ["call_c1_0", "call_c1_1"]
+    ids = [call[0] for call in seen.calls]
+    assert len(set(ids)) == 2
+    assert all(each.startswith("call_") for each in ids)
+
+
+def test_an_id_that_the_engine_gives_twice_is_given_once() -> None:
+    calls = (tool_call(0, call_id="a", name="look"), tool_call(1, call_id="a", name="see"))
+    first, second = [call[0] for call in told(*calls, chunk(finish="tool_calls")).calls]
+    assert (first, second != "a") == ("a", True)
 
 
 def test_an_engine_that_names_no_model_and_counts_no_tokens() -> None:

@@ -1,5 +1,6 @@
 import json
 
+import msgspec
 import pytest
 
 from core.dialects.gemini.exchanges import user
@@ -43,3 +44,15 @@ def test_half_of_a_surrogate_pair_is_replaced() -> None:
 def test_what_is_no_request_is_refused(body: bytes, what: str) -> None:
     with pytest.raises(BadRequestError, match=what):
         read_request(body)
+
+
+def test_a_whole_number_with_a_fraction_of_nothing_is_one() -> None:
+    config = {"maxOutputTokens": 7.0, "topK": 40.0, "temperature": 1.0, "thinkingConfig": {"thinkingBudget": 0.0}}
+    call = {"functionCall": {"name": "f", "args": {"x": 1.0}}}
+    body = json.dumps({"contents": [{"role": "model", "parts": [call]}], "generationConfig": config}).encode()
+    request = read_request(body)
+    assert request.generation_config is not None
+    assert request.generation_config.max_output_tokens == 7
+    assert b'"args":{"x":1.0}' in msgspec.json.encode(request)
+    with pytest.raises(BadRequestError, match="maxOutputTokens"):
+        read_request(b'{"generationConfig":{"maxOutputTokens":7.5}}')

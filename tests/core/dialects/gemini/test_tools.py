@@ -58,7 +58,7 @@ def test_a_choice_without_functions_is_none() -> None:
 def test_what_google_runs_is_left_out_beside_functions_and_refused_alone(name: str) -> None:
     assert names(said(tools=[{name: {}}, *BOTH])) == ["look", "see"]
     assert names(said(tools=[{name: {}, "functionDeclarations": [LOOK]}])) == ["look"]
-    with pytest.raises(BadRequestError, match="offers the tool"):
+    with pytest.raises(BadRequestError, match="offers no other tools"):
         said(tools=[{name: {}}])
 
 

@@ -21,6 +21,7 @@ from core.dialects.openai_responses.exchanges import (
     written,
 )
 from core.dialects.openai_responses.legality import check_stream
+from luftpause.core.dialects.call_ids import CallIds
 from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX
 from luftpause.core.dialects.openai_responses.answer import Answer
 from luftpause.core.dialects.openai_responses.chat_request import say_in_chat
@@ -171,7 +172,7 @@ def test_an_engine_without_ids() -> None:
 
 
 def test_an_endless_answer_ends() -> None:
-    answer = Answer(say_in_chat(REQUEST))
+    answer = Answer(say_in_chat(REQUEST), CallIds("call_", "t.1"))
     pieces = [chunk({"content": "x" * 200_000}) for _ in range(ANSWER_BYTES_MAX // 200_000 + 2)]
     told = answered(*pieces)
     assert not answer.over

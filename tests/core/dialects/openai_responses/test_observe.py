@@ -184,3 +184,22 @@ def test_answers_of_a_real_engine(name: str) -> None:
             "error": seen.error,
         } == expected
         assert observer.done == stream
+
+
+TEXTS = [{"type": "output_text", "text": text} for text in "ab"]
+PARTS = [TEXTS[0], {"type": "refusal", "refusal": "no"}, TEXTS[1]]
+SAID = {"type": "message", "content": PARTS}
+
+
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        ({"object": "response", "output": [{"type": "reasoning", "content": PARTS}, SAID]}, "ab"),
+        ({"type": "response.output_text.delta", "delta": "a"}, "a"),
+        ({"type": "response.reasoning_text.delta", "delta": "a"}, ""),
+        ({"type": "response.completed", "response": {"output": [SAID]}}, ""),
+        ({"output": 7}, ""),
+    ],
+)
+def test_the_text_of_an_answer_is_that_of_its_messages(document: object, text: str) -> None:
+    assert RESPONSES.text_in(json.dumps(document).encode()) == text

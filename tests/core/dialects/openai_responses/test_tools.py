@@ -59,9 +59,25 @@ def test_what_a_tool_leaves_out() -> None:
     assert "description" not in custom
 
 
-@pytest.mark.parametrize("kind", ["web_search", "web_search_preview", "image_generation"])
-def test_hosted_tools_that_a_model_can_go_on_without_are_left_out(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("web_search", "web_search"),
+        ("web_search_preview_2025_03_11", "web_search"),
+        ("image_generation", "image_generation"),
+        ("mcp", "mcp"),
+        ("code_interpreter", "code_interpreter"),
+    ],
+)
+def test_what_runs_at_the_provider_is_left_out_beside_tools_of_the_client_and_told(kind: str, name: str) -> None:
     assert names(LOOK, {"type": kind}) == ["look"]
+    assert RESPONSES.translate(PATH, written(tools=[{"type": kind}, LOOK, {"type": kind}])).left_out == (name,)
+
+
+def test_an_allowed_tool_that_runs_at_the_provider_is_left_out_beside_others() -> None:
+    allowed = [{"type": "web_search"}, {"type": "function", "name": "look"}]
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": allowed}
+    assert names(*ALL, {"type": "web_search"}, tool_choice=choice) == ["look"]
 
 
 def test_a_search_that_only_a_provider_could_run_is_refused() -> None:

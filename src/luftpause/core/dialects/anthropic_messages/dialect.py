@@ -8,10 +8,12 @@ from msgspec import Raw, Struct
 
 from luftpause.core.dialects.anthropic_messages.errors import engine_refusal, error_body, error_event
 from luftpause.core.dialects.anthropic_messages.from_chat import PING, StreamBack, WholeBack
-from luftpause.core.dialects.anthropic_messages.observe import MessagesStreamObserver, observe_message
+from luftpause.core.dialects.anthropic_messages.observe import MessagesStreamObserver, observe_message, text_in_message
 from luftpause.core.dialects.anthropic_messages.request import read_request
 from luftpause.core.dialects.anthropic_messages.to_chat import chat_request
-from luftpause.core.dialects.chat_said import conversation_in
+from luftpause.core.dialects.anthropic_messages.tools import server_tools
+from luftpause.core.dialects.call_ids import CallIds
+from luftpause.core.dialects.chat_said import said_in_messages
 from luftpause.core.dialects.dialect import Peek
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.observe import BodyObserver, Observer
@@ -47,7 +49,7 @@ class AnthropicMessages:
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
         """See `Dialect.conversation`. Most of its clients name a session or echo ids; a plain chat does neither."""
-        return conversation_in(body)
+        return said_in_messages(body)
 
     def error(self, failure: Failure) -> bytes:
         """See `Dialect.error`."""
@@ -61,22 +63,28 @@ class AnthropicMessages:
         """See `Dialect.observer`."""
         return MessagesStreamObserver() if stream else BodyObserver(observe_message)
 
-    def translate(self, path: str, body: bytes) -> "MessagesTranslation":
+    def text_in(self, document: bytes) -> str:
+        """See `Dialect.text_in`."""
+        return text_in_message(document)
+
+    def translate(self, path: str, body: bytes, turn: str = "") -> "MessagesTranslation":
         """See `TranslatedDialect.translate`."""
         del path
-        return MessagesTranslation(body)
+        return MessagesTranslation(body, turn)
 
 
 class MessagesTranslation:
     """A `Translation`."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, turn: str) -> None:
         request = read_request(body)
         self.request: Final = msgspec.json.encode(chat_request(request))
+        self.left_out: Final = tuple(dict.fromkeys(server_tools(request.tools or ())))
         thinking = request.thinking is not None and request.thinking.type != "disabled"
         stops = request.stop_sequences or ()
         way_back = StreamBack if request.stream else WholeBack
-        self._back = way_back(thinking=thinking, stops=stops)
+        self._ids = CallIds("toolu_", turn)
+        self._back = way_back(self._ids, thinking=thinking, stops=stops)
 
     def feed(self, data: bytes) -> bytes:
         """See `Translation.feed`."""
@@ -89,6 +97,10 @@ class MessagesTranslation:
     def error(self, status: int, body: bytes) -> bytes:
         """See `Translation.error`."""
         return engine_refusal(status, body)
+
+    def call_ids(self) -> tuple[ToolCallId, ...]:
+        """See `Translation.call_ids`."""
+        return self._ids.given()
 
 
 _WANTED: Final = ("model", "stream")

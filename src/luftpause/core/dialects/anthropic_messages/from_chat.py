@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from luftpause.core.dialects.anthropic_messages.blocks import BlockQueue, TooMuchError
 from luftpause.core.dialects.anthropic_messages.errors import engine_error, error_event
+from luftpause.core.dialects.call_ids import CallIds
 from luftpause.core.dialects.chat_answer import (
     ANSWER_BYTES_MAX,
     Begun,
@@ -51,10 +52,11 @@ class Answer:
         failure: why there is no answer, None while there may be one.
     """
 
-    def __init__(self, queue: BlockQueue, *, thinking: bool, stops: Sequence[str]) -> None:
+    def __init__(self, queue: BlockQueue, ids: CallIds, *, thinking: bool, stops: Sequence[str]) -> None:
         self.head: Begun | None = None
         self.failure: Failed | None = None
         self._queue = queue
+        self._ids = ids
         self._thinking = thinking
         self._stops = stops
         self._finished: Finished | None = None
@@ -122,7 +124,7 @@ class Answer:
                     self._queue.say("thinking", text)
             case CallBegun(call, call_id, name):
                 self._calls += 1
-                self._queue.begin_call(call, call_id or f"toolu_{self._name()}_{call}", name)
+                self._queue.begin_call(call, self._ids.give(call_id), name)
             case CallArguments(call, text):
                 self._queue.add_arguments(call, text)
 
@@ -143,10 +145,10 @@ class Answer:
 class StreamBack:
     """Turns a stream into a stream. It ends exactly once: with `message_stop`, or with an error event."""
 
-    def __init__(self, *, thinking: bool, stops: Sequence[str]) -> None:
+    def __init__(self, ids: CallIds, *, thinking: bool, stops: Sequence[str]) -> None:
         self._reader = ChatStreamReader()
         self._events = _Events()
-        self._answer = Answer(BlockQueue(self._events), thinking=thinking, stops=stops)
+        self._answer = Answer(BlockQueue(self._events), ids, thinking=thinking, stops=stops)
         self._over = False
         self._silent = 0
         self._thinking = thinking
@@ -201,10 +203,10 @@ class StreamBack:
 class WholeBack:
     """Turns a whole answer into a whole message."""
 
-    def __init__(self, *, thinking: bool, stops: Sequence[str]) -> None:
+    def __init__(self, ids: CallIds, *, thinking: bool, stops: Sequence[str]) -> None:
         self._body = bytearray()
         self._content = _Content()
-        self._answer = Answer(BlockQueue(self._content), thinking=thinking, stops=stops)
+        self._answer = Answer(BlockQueue(self._content), ids, thinking=thinking, stops=stops)
 
     def feed(self, data: bytes) -> bytes:
         """Keep the next piece; there is nothing to say before the last."""

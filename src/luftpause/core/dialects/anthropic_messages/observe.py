@@ -31,7 +31,30 @@ def observe_message(body: bytes) -> Observed:
     return findings.observed()
 
 
+def text_in_message(document: bytes) -> str:
+    """Return the text of a whole answer, or of one event of a stream; nothing of what cannot be read."""
+    try:
+        said = _SAID.decode(document)
+    except _UNREADABLE:
+        return ""
+    blocks = (said.content_block, said.delta, *(said.content or ()))
+    return "".join(block.text for block in blocks if block is not None and block.type in ("text", "text_delta"))
+
+
 _NULL: Final = Raw(b"null")
+
+
+class _TextBlock(Struct):
+    type: str = ""
+    text: str = ""
+
+
+class _Said(Struct):
+    """What may hold text of an event or of a whole answer."""
+
+    content: list[_TextBlock] | None = None
+    content_block: _TextBlock | None = None
+    delta: _TextBlock | None = None
 
 
 class _Usage(Struct):
@@ -64,6 +87,7 @@ class _Event(Struct):
     usage: Raw = _NULL
 
 
+_SAID: Final = msgspec.json.Decoder(_Said)
 _EVENT: Final = msgspec.json.Decoder(_Event)
 _BLOCK: Final = msgspec.json.Decoder(_Block | None)
 _MESSAGE: Final = msgspec.json.Decoder(_Message | None)

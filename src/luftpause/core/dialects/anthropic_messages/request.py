@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.request import BadRequestError, check_text
 from luftpause.core.dialects.surrogates import mended
 
 NULL: Final = Raw(b"null")
@@ -89,7 +89,7 @@ class Request(Struct):
     tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
     stream: bool | None = None
-    max_tokens: int | None = None
+    max_tokens: float | int | None = None
     stop_sequences: list[str] | None = None
     temperature: Raw = NULL
     top_p: Raw = NULL
@@ -107,6 +107,7 @@ def read_request(body: bytes) -> Request:
     Raises:
         BadRequestError: it does not have the shape of one; the message names the place.
     """
+    check_text(body)
     try:
         return _decoded(body)
     except msgspec.DecodeError as error:

@@ -6,6 +6,7 @@ from typing import Final
 from luftpause.core.dialects.anthropic_messages.conversation import chat_messages
 from luftpause.core.dialects.anthropic_messages.request import NULL, Request, unspeakable
 from luftpause.core.dialects.anthropic_messages.tools import choice, functions, offered_tools
+from luftpause.core.dialects.numbers import whole, whole_raw
 from luftpause.core.dialects.request import BadRequestError
 
 _EFFORTS: Final = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
@@ -52,11 +53,18 @@ def _add_sampling(said: dict[str, object], request: Request) -> None:
     if request.max_tokens == 0:
         raise unspeakable("the request only warms a cache (`max_tokens` is 0)")
     if request.max_tokens is not None:
-        said["max_tokens"] = request.max_tokens
+        said["max_tokens"] = _tokens(request.max_tokens)
     if request.stop_sequences:
         said["stop"] = request.stop_sequences
-    given = {"temperature": request.temperature, "top_p": request.top_p, "top_k": request.top_k}
+    given = {"temperature": request.temperature, "top_p": request.top_p, "top_k": whole_raw(request.top_k)}
     said |= {name: value for name, value in given.items() if value != NULL}
+
+
+def _tokens(limit: float) -> int:
+    found = whole(limit)
+    if not isinstance(found, int):
+        raise BadRequestError(f"the request body does not fit: expected `int`, got {limit} - at `$.max_tokens`")
+    return found
 
 
 def _add_thinking(said: dict[str, object], request: Request) -> None:

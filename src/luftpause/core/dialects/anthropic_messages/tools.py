@@ -3,7 +3,7 @@
 A tool with `defer_loading` is offered only once the conversation names it: a tool search returned a reference to it,
 or a system message added it. Such tools come last, in the order of being named, so that the list only grows at its end
 and what an engine has cached of the prompt before it stays good. Searching on the server is nothing that an engine
-does; where a request relies on that, every tool is offered from the start.
+does; where a request relies on that, every tool is offered from the start. Other tools that run there: `server_tools`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,8 +14,11 @@ from msgspec import Struct
 
 from luftpause.core.dialects.anthropic_messages.request import NULL, Block, Message, Tool, ToolChoice, unspeakable
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.server_tools import left_out
 
 _SERVER_SEARCH: Final = "tool_search_tool_"
+_SERVER_TOOLS: Final = ("web_search", "web_fetch", "code_execution", "advisor")
+"""Their types go on with a date: `web_search_20250305`."""
 _NO_SCHEMA: Final[Mapping[str, object]] = {"type": "object", "properties": {}}
 
 
@@ -23,8 +26,9 @@ def offered_tools(declared: Iterable[Tool], conversation: Iterable[Message]) -> 
     """Return the tools that the model may call, in order.
 
     Raises:
-        BadRequestError: one of them runs on Anthropic's servers, or only Anthropic's models know what it takes.
+        BadRequestError: all of them run on Anthropic's servers, or only Anthropic's models know what one takes.
     """
+    declared = tuple(declared)
     known: dict[str, Tool] = {}
     searched_there = False
     for tool in declared:
@@ -32,14 +36,26 @@ def offered_tools(declared: Iterable[Tool], conversation: Iterable[Message]) -> 
             known[tool.name] = tool
         elif (tool.type or "").startswith(_SERVER_SEARCH):
             searched_there = True
-        else:
+        elif _server_tool(tool) is None:
             raise unspeakable(f"the request offers the tool type {tool.type!r}")
+    left_out(server_tools(declared), has_others=bool(known))
     offered = {name: tool for name, tool in known.items() if searched_there or not tool.defer_loading}
     for change in _changes(conversation):
         known.update(change.defined)
         if change.name in known:
             offered.pop(change.name, None) if change.removed else offered.setdefault(change.name, known[change.name])
     return list(offered.values())
+
+
+def server_tools(declared: Iterable[Tool]) -> list[str]:
+    """Return which tools run on Anthropic's servers, by what they are called in every version."""
+    return [name for name in map(_server_tool, declared) if name is not None]
+
+
+def _server_tool(tool: Tool) -> str | None:
+    """Return the name of a tool that runs there, None of any other."""
+    kind = tool.type or ""
+    return next((name for name in _SERVER_TOOLS if kind == name or kind.startswith(f"{name}_2")), None)
 
 
 def functions(tools: Iterable[Tool]) -> list[Mapping[str, object]]:

@@ -6,6 +6,8 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from luftpause.core.dialects.call_ids import CallIds
+from luftpause.core.dialects.chat_said import text_in_chat_answer
 from luftpause.core.dialects.dialect import Peek
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.gemini.errors import engine_refusal, error_body
@@ -14,6 +16,7 @@ from luftpause.core.dialects.gemini.paths import called
 from luftpause.core.dialects.gemini.request import read_request
 from luftpause.core.dialects.gemini.spoken import utterances
 from luftpause.core.dialects.gemini.to_chat import chat_request
+from luftpause.core.dialects.gemini.tools import googles_tools
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
 from luftpause.core.dialects.request import BadRequestError, as_array, as_object, is_text, parsed, read_members
 from luftpause.core.dialects.said import Utterance
@@ -59,20 +62,27 @@ class Gemini:
         """See `Dialect.observer`. What an engine answers is Chat Completions."""
         return StreamObserver() if stream else BodyObserver()
 
-    def translate(self, path: str, body: bytes) -> "GeminiTranslation":
+    def text_in(self, document: bytes) -> str:
+        """See `Dialect.text_in`. What an engine answers is Chat Completions."""
+        return text_in_chat_answer(document)
+
+    def translate(self, path: str, body: bytes, turn: str = "") -> "GeminiTranslation":
         """See `TranslatedDialect.translate`."""
-        return GeminiTranslation(path, body, events=self._events)
+        return GeminiTranslation(path, body, turn, events=self._events)
 
 
 class GeminiTranslation:
     """A `Translation`."""
 
-    def __init__(self, path: str, body: bytes, *, events: bool) -> None:
+    def __init__(self, path: str, body: bytes, turn: str, *, events: bool) -> None:
         asked, request = called(path), read_request(body)
         self.request: Final = msgspec.json.encode(chat_request(asked, request))
+        self.left_out: Final = tuple(dict.fromkeys(googles_tools(request.tools or ())))
+        self._ids = CallIds("call_", turn)
         config = request.generation_config
         thinking = None if config is None else config.thinking_config
-        answer = Answer(model=asked.model, thoughts=thinking is not None and thinking.include_thoughts is True)
+        thoughts = thinking is not None and thinking.include_thoughts is True
+        answer = Answer(self._ids, model=asked.model, thoughts=thoughts)
         self._back = StreamBack(answer, events=events) if asked.stream else WholeBack(answer)
 
     def feed(self, data: bytes) -> bytes:
@@ -86,6 +96,10 @@ class GeminiTranslation:
     def error(self, status: int, body: bytes) -> bytes:
         """See `Translation.error`."""
         return engine_refusal(status, body)
+
+    def call_ids(self) -> tuple[ToolCallId, ...]:
+        """See `Translation.call_ids`."""
+        return self._ids.given()
 
 
 class _Function(Struct):

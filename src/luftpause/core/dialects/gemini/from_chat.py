@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from luftpause.core.dialects.call_ids import CallIds
 from luftpause.core.dialects.chat_answer import (
     ANSWER_BYTES_MAX,
     Begun,
@@ -60,8 +61,9 @@ class Answer:
         failure: why there is no answer, None while there may be one.
     """
 
-    def __init__(self, *, model: str, thoughts: bool) -> None:
+    def __init__(self, ids: CallIds, *, model: str, thoughts: bool) -> None:
         self.failure: Failed | None = None
+        self._ids = ids
         self._model = model
         self._thoughts = thoughts
         self._head: Begun | None = None
@@ -143,16 +145,17 @@ class Answer:
 
     def _called(self) -> tuple[list[_Members], str]:
         """Return the calls as parts; or none, and what is wrong with one of them: half of them must not be run."""
-        parts: list[_Members] = []
+        called: list[tuple[CallBegun, _Members]] = []
         for call in self._calls:
             text = "".join(call.arguments)
             try:
-                arguments = msgspec.json.decode(text or "{}", type=_Members)
+                called.append((call.begun, msgspec.json.decode(text or "{}", type=_Members)))
             except (msgspec.DecodeError, RecursionError):
                 return [], f"{call.begun.name}({text})"
-            call_id = call.begun.id or f"call_{self._head.id if self._head else ''}_{call.begun.call}"
-            parts.append({"functionCall": {"id": call_id, "name": call.begun.name, "args": arguments}})
-        return parts, ""
+        return [
+            {"functionCall": {"id": self._ids.give(begun.id), "name": begun.name, "args": arguments}}
+            for begun, arguments in called
+        ], ""
 
 
 def _counts(usage: Usage) -> _Members:

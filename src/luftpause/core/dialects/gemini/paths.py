@@ -9,6 +9,7 @@ from luftpause.core.dialects.request import model_in
 from luftpause.core.model.ids import ModelName
 
 _PATH: Final = re.compile(r"/v1(?:beta)?/models/(?P<model>.*):(?P<stream>generateContent|streamGenerateContent)")
+_COUNTED: Final = re.compile(r"/v1(?:beta)?/models/(?P<model>.*):countTokens")
 _AS_EVENTS: Final = (b"alt=sse", b"$alt=sse", b"%24alt=sse")
 
 
@@ -33,6 +34,22 @@ def called(path: str) -> Called:
     found = _PATH.fullmatch(path)
     assert found is not None, "only paths that are known come here"
     return Called(model_in({"model": found["model"]}), found["stream"].startswith("stream"))
+
+
+def is_counted(path: str) -> bool:
+    """Say whether the tokens of a conversation are counted at a path."""
+    return _COUNTED.fullmatch(path) is not None
+
+
+def counted_model(path: str) -> ModelName:
+    """Return the model whose tokens such a path means.
+
+    Raises:
+        BadRequestError: what it names could be no model.
+    """
+    found = _COUNTED.fullmatch(path)
+    assert found is not None, "only paths that are known come here"
+    return model_in({"model": found["model"]})
 
 
 def wants_events(query: bytes) -> bool:

@@ -5,11 +5,12 @@ client (arguments, results, schemas) stays as it is written.
 """
 
 import re
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
+from luftpause.core.dialects.numbers import whole
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.surrogates import mended
 
@@ -131,14 +132,37 @@ class Request(Struct, rename="camel"):
     cached_content: str | None = None
 
 
+class Counted(Request, rename="camel"):
+    """What is to be counted: a request, or one that holds a whole one."""
+
+    generate_content_request: Request | None = None
+
+
+_AnyRequest = TypeVar("_AnyRequest", Request, Counted)
+
+
 def read_request(body: bytes) -> Request:
     """Return a request. Half of an escaped surrogate pair, which a client makes by cutting a text, is replaced.
 
     Raises:
         BadRequestError: it does not have the shape of one; the message names the place.
     """
+    return _read(body, Request)
+
+
+def read_counted(body: bytes) -> Request:
+    """Return the request whose tokens are to be counted.
+
+    Raises:
+        BadRequestError: it does not have the shape of one; the message names the place.
+    """
+    asked = _read(body, Counted)
+    return asked.generate_content_request or asked
+
+
+def _read(body: bytes, kind: type[_AnyRequest]) -> _AnyRequest:
     try:
-        return msgspec.convert(_camel_members(_document(body)), Request)
+        return msgspec.convert(_camel_members(_document(body)), kind)
     except msgspec.DecodeError as error:
         raise unfitting(error) from error
     except RecursionError as error:
@@ -170,7 +194,9 @@ _SNAKE: Final = re.compile(r"(?<=[a-z])_([a-z])")
 
 
 def _camel_members(value: object) -> object:
-    """Return a document with its own members in camel case, the client's as they are."""
+    """Return a document with its own members in camel case and its numbers whole where they are; the client's stay."""
+    if isinstance(value, float):
+        return whole(value)
     if isinstance(value, list):
         return [_camel_members(each) for each in cast("list[object]", value)]
     if not isinstance(value, dict):

@@ -64,7 +64,7 @@ def _add_sampling(said: dict[str, object], config: GenerationConfig) -> None:
         "max_tokens": config.max_output_tokens,
         "temperature": config.temperature,
         "top_p": config.top_p,
-        "top_k": None if config.top_k is None else int(config.top_k),  # clients send 40.0, engines want 40
+        "top_k": None if config.top_k is None else int(config.top_k),
         "seed": config.seed,
         "presence_penalty": config.presence_penalty,
         "frequency_penalty": config.frequency_penalty,

@@ -1,7 +1,6 @@
 """Tools of a Gemini request as functions of Chat Completions, and how they are to be chosen.
 
-What Google runs itself (searches, reading pages, running code) is nothing that an engine does. Beside functions it is
-left out, since a model can go on without it; alone it is refused, since the answer would be made up.
+What Google runs itself (searches, reading pages, running code) is nothing that an engine does: see `server_tools`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from luftpause.core.dialects.gemini.request import (
 )
 from luftpause.core.dialects.gemini.schemas import json_schema
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.server_tools import left_out
 
 _FUNCTIONS: Final = "functionDeclarations"
 _GOOGLES: Final = (
@@ -38,15 +38,19 @@ def declared(tools: Iterable[Members]) -> list[FunctionDeclaration]:
     Raises:
         BadRequestError: it relies on something that only Google runs, or a declaration has not the shape of one.
     """
-    functions: list[FunctionDeclaration] = []
-    others: list[str] = []
-    for tool in tools:
-        functions += _declarations(tool.get(_FUNCTIONS))
-        others += [name for name, value in tool.items() if name != _FUNCTIONS and value is not None]
-    refused = [name for name in others if name not in _GOOGLES] or ([] if functions else others)
+    tools = tuple(tools)
+    functions = [each for tool in tools for each in _declarations(tool.get(_FUNCTIONS))]
+    others = _others(tools)
+    refused = [name for name in others if name not in _GOOGLES]
     if refused:
         raise unspeakable(f"the request offers the tool {refused[0]!r}")
+    left_out(others, has_others=bool(functions))
     return functions
+
+
+def googles_tools(tools: Iterable[Members]) -> list[str]:
+    """Return which tools run at Google, by the names that a request calls them."""
+    return [name for name in _others(tools) if name in _GOOGLES]
 
 
 def functions(declarations: Iterable[FunctionDeclaration]) -> list[Mapping[str, object]]:
@@ -78,6 +82,11 @@ def chosen(
     if mode == "ANY" and len(allowed) == 1:
         return {"type": "function", "function": {"name": allowed[0]}}, declarations
     return _CHOICES[mode], [each for each in declarations if each.name in allowed]
+
+
+def _others(tools: Iterable[Members]) -> list[str]:
+    """Return what is offered beside functions."""
+    return [name for tool in tools for name, value in tool.items() if name != _FUNCTIONS and value is not None]
 
 
 def _declarations(said: object) -> list[FunctionDeclaration]:

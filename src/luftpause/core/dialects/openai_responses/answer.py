@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from luftpause.core.dialects.call_ids import CallIds
 from luftpause.core.dialects.chat_answer import (
     ANSWER_BYTES_MAX,
     Begun,
@@ -58,7 +59,7 @@ class Answer:
         created_at: when the engine began, seconds since the epoch; 0 where it does not say.
     """
 
-    def __init__(self, asked: ChatRequest) -> None:
+    def __init__(self, asked: ChatRequest, ids: CallIds) -> None:
         self.failure = ""
         self.created_at = 0
         self._asked = asked
@@ -70,7 +71,7 @@ class Answer:
         self._output: list[Fields] = []
         self._open: OutputItem | None = None
         self._calls: list[_Call] = []
-        self._call_ids: set[str] = set()
+        self._ids = ids
         self._late: list[Text | Reasoning] = []
         self._finish = ""
         self._usage: Usage | None = None
@@ -178,11 +179,8 @@ class Answer:
         self._close()
         place = len(self._output)
         tool = self._asked.tools.tool(call.begun.name)
-        call_id = call.begun.id
-        if not call_id or call_id in self._call_ids:
-            call_id = f"call_{self._name}_{place}"
-        self._call_ids.add(call_id)
-        call.item = CallItem(place, f"{_PREFIXES[tool.kind]}_{self._name}_{place}", call_id, tool)
+        item_id = f"{_PREFIXES[tool.kind]}_{self._name}_{place}"
+        call.item = CallItem(place, item_id, self._ids.give(call.begun.id), tool)
         self._start(call.item)
         for text in call.waiting:
             self._grow(text)

@@ -12,10 +12,12 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from luftpause.core.dialects.numbers import whole_raw
 from luftpause.core.dialects.openai_responses.conversation import Item, messages_of, tools_of
 from luftpause.core.dialects.openai_responses.response import ECHOED
-from luftpause.core.dialects.openai_responses.tools import Choice, Tool, ToolSpec, ToolTable
-from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.openai_responses.tools import Choice, Tool, ToolSpec, ToolTable, server_tool
+from luftpause.core.dialects.request import BadRequestError, check_text
+from luftpause.core.dialects.server_tools import left_out
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
@@ -26,12 +28,14 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
         stream: whether the answer comes piece by piece.
         tools: what its functions stand for.
         echo: what every response repeats of it.
+        left_out: the tools, by name, that the request offers and no engine can be offered.
     """
 
     body: bytes
     stream: bool
     tools: ToolTable
     echo: Mapping[str, object]
+    left_out: tuple[str, ...] = ()
 
 
 def say_in_chat(body: bytes) -> ChatRequest:
@@ -47,7 +51,9 @@ def say_in_chat(body: bytes) -> ChatRequest:
     if LOGPROBS in (_read(members, "include", _NAMES) or ()):
         raise BadRequestError(f"`include` asks for `{LOGPROBS}`, which cannot be translated")
     items = _items(members)
-    tools = ToolTable([*(_read(members, "tools", _TOOLS) or ()), *tools_of(items)])
+    specs = [*(_read(members, "tools", _TOOLS) or ()), *tools_of(items)]
+    tools = ToolTable(specs)
+    without = left_out(filter(None, map(server_tool, specs)), has_others=bool(tools.functions()))
     stream = _read(members, "stream", _FLAG) is True
     instructions = _read(members, "instructions", _TEXT) or ""
     chat: dict[str, object] = {"model": members["model"], "messages": messages_of(instructions, items, tools)}
@@ -56,12 +62,13 @@ def say_in_chat(body: bytes) -> ChatRequest:
     chat |= _tools(members, tools) | _output(members)
     for name, value in members.items():
         if name not in _KNOWN and value != _NULL:
-            chat[_RENAMED.get(name, name)] = value
+            chat[_RENAMED.get(name, name)] = whole_raw(value) if name in _COUNTS else value
     return ChatRequest(
         body=msgspec.json.encode(chat),
         stream=stream,
         tools=tools,
         echo=_echo(members),
+        left_out=without,
     )
 
 
@@ -109,6 +116,8 @@ _REFUSED: Final = {
     "top_logprobs": "log probabilities cannot be translated",
 }
 
+_COUNTS: Final = ("max_output_tokens", "n", "seed", "top_k")
+"""Numbers that engines want whole."""
 _RENAMED: Final = {"max_output_tokens": "max_tokens"}
 _PROVIDERS: Final = (
     "access_programs",
@@ -146,6 +155,7 @@ _T = TypeVar("_T")
 
 
 def _members(body: bytes) -> dict[str, Raw]:
+    check_text(body)
     try:
         return _MEMBERS.decode(body)
     except msgspec.DecodeError:
@@ -195,7 +205,8 @@ def _tools(members: Mapping[str, Raw], tools: ToolTable) -> dict[str, object]:
     allowed: list[Tool] | None = None
     said: object = choice
     if isinstance(choice, Choice) and choice.type == "allowed_tools":
-        allowed = [tools.chosen(each) for each in choice.tools or ()]
+        allowed = [tools.chosen(each) for each in choice.tools or () if server_tool(each) is None]
+        left_out(filter(None, map(server_tool, choice.tools or ())), has_others=bool(allowed))
         said = choice.mode
     elif isinstance(choice, Choice):
         said = {"type": "function", "function": {"name": tools.function(tools.chosen(choice))}}

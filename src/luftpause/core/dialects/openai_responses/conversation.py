@@ -83,7 +83,15 @@ def messages_of(instructions: str, items: Sequence[Item], table: ToolTable) -> l
     return conversation.ended()
 
 
-_LEFT_OUT: Final = ("web_search_call", "image_generation_call", "additional_tools", "mcp_list_tools")
+_LEFT_OUT: Final = (
+    "additional_tools",
+    "code_interpreter_call",
+    "file_search_call",
+    "image_generation_call",
+    "mcp_call",
+    "mcp_list_tools",
+    "web_search_call",
+)
 """Items that say what a hosted tool did, of which a message tells, and the tools that are offered anyway."""
 
 _WITH_TOOLS: Final = ("tool_search_output", "additional_tools")

@@ -6,13 +6,17 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.chat_said import conversation_in
+from luftpause.core.dialects.chat_said import said_in_responses
 from luftpause.core.dialects.dialect import Peek, Translation
 from luftpause.core.dialects.failures import Failure, openai_error
 from luftpause.core.dialects.observe import BodyObserver, Observer
 from luftpause.core.dialects.openai_responses.chat_request import say_in_chat
 from luftpause.core.dialects.openai_responses.errors import failure_event
-from luftpause.core.dialects.openai_responses.observe import ResponsesStreamObserver, observe_response
+from luftpause.core.dialects.openai_responses.observe import (
+    ResponsesStreamObserver,
+    observe_response,
+    text_in_response,
+)
 from luftpause.core.dialects.openai_responses.translation import BodyTranslation, StreamTranslation
 from luftpause.core.dialects.request import (
     as_array,
@@ -50,7 +54,7 @@ class OpenAiResponses:
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
         """See `Dialect.conversation`. Most of its clients name a session or echo ids; a plain chat does neither."""
-        return conversation_in(body)
+        return said_in_responses(body)
 
     def error(self, failure: Failure) -> bytes:
         """See `Dialect.error`."""
@@ -64,11 +68,15 @@ class OpenAiResponses:
         """See `Dialect.observer`."""
         return ResponsesStreamObserver() if stream else BodyObserver(observe_response)
 
-    def translate(self, path: str, body: bytes) -> Translation:
+    def text_in(self, document: bytes) -> str:
+        """See `Dialect.text_in`."""
+        return text_in_response(document)
+
+    def translate(self, path: str, body: bytes, turn: str = "") -> Translation:
         """See `TranslatedDialect.translate`."""
         del path
         asked = say_in_chat(body)
-        return StreamTranslation(asked) if asked.stream else BodyTranslation(asked)
+        return StreamTranslation(asked, turn) if asked.stream else BodyTranslation(asked, turn)
 
 
 _WANTED: Final = ("model", "stream", "prompt_cache_key")

@@ -31,6 +31,36 @@ def observe_response(body: bytes) -> Observed:
     return findings.observed()
 
 
+def text_in_response(document: bytes) -> str:
+    """Return the text of a whole answer, or of one event of a stream; nothing of what cannot be read."""
+    try:
+        said = _SAID.decode(document)
+    except _UNREADABLE:
+        return ""
+    if said.type:
+        return said.delta if said.type == "response.output_text.delta" and isinstance(said.delta, str) else ""
+    parts = [part for item in said.output or () if item.type == "message" for part in item.content or ()]
+    return "".join(part.text for part in parts if part.type == "output_text")
+
+
+class _TextPart(Struct):
+    type: str = ""
+    text: str = ""
+
+
+class _TextItem(Struct):
+    type: str = ""
+    content: list[_TextPart] | None = None
+
+
+class _Said(Struct):
+    """What may hold text of an event, which has a type, or of a whole answer, which has none."""
+
+    type: str = ""
+    delta: object = None
+    output: list[_TextItem] | None = None
+
+
 class _InputDetails(Struct):
     cached_tokens: int | None = None
 
@@ -67,6 +97,7 @@ class _Event(Struct):
 
 
 _NULL: Final = Raw(b"null")
+_SAID: Final = msgspec.json.Decoder(_Said)
 _EVENT: Final = msgspec.json.Decoder(_Event)
 _RESPONSE: Final = msgspec.json.Decoder(_Response | None)
 _ITEM: Final = msgspec.json.Decoder(_Item | None)

@@ -2,8 +2,8 @@
 
 Responses has tools that Chat Completions has not. A `namespace` holds functions of its own: each becomes a function
 whose name begins with the namespace's. A `custom` tool takes a text instead of JSON: it becomes a function with that
-text as its one argument. `tool_search` that the client runs becomes a function as well. Hosted tools would be run by
-the provider: those that only add to what a model can do are left out, the others are refused.
+text as its one argument. `tool_search` that the client runs becomes a function as well. Tools that run at the provider
+are left out by the rule of `server_tools`; those that the client runs and only the provider's models know are refused.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,14 +23,17 @@ CUSTOM_ARGUMENT: Final = "input"
 
 TOOL_SEARCH: Final = "tool_search"
 
-_LEFT_OUT: Final = (
-    "web_search",
-    "web_search_2025_08_26",
-    "web_search_preview",
-    "web_search_preview_2025_03_11",
-    "image_generation",
-)
-"""Hosted tools that a model can go on without. Coding agents offer them with every request."""
+_SERVER_TOOLS: Final = {
+    "web_search": "web_search",
+    "web_search_2025_08_26": "web_search",
+    "web_search_preview": "web_search",
+    "web_search_preview_2025_03_11": "web_search",
+    "image_generation": "image_generation",
+    "file_search": "file_search",
+    "code_interpreter": "code_interpreter",
+    "mcp": "mcp",
+}
+"""Tools that run at the provider, in every version, and what they are called."""
 
 
 class ToolKind(Enum):
@@ -91,11 +94,16 @@ def callable_tools(spec: ToolSpec, namespace: str = "") -> Iterator[tuple[Tool, 
         yield Tool(ToolKind.SEARCH, TOOL_SEARCH), spec
     elif spec.type in ("function", "custom"):
         yield Tool(_KINDS[spec.type], _named(spec), namespace), spec
-    elif spec.type not in _LEFT_OUT:
+    elif server_tool(spec) is None:
         raise BadRequestError(
             f"a tool of type {spec.type!r} cannot be offered: the engine of this model speaks Chat Completions, "
             "which has functions only"
         )
+
+
+def server_tool(spec: ToolSpec | Choice) -> str | None:
+    """Return what a tool that runs at the provider is called, None of any other."""
+    return _SERVER_TOOLS.get(spec.type or "")
 
 
 class ToolTable:

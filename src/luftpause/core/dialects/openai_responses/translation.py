@@ -5,27 +5,35 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from luftpause.core.dialects.call_ids import CallIds
 from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, ChatStreamReader, read_chat_answer
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.openai_responses.answer import Answer
 from luftpause.core.dialects.openai_responses.chat_request import ChatRequest
 from luftpause.core.dialects.openai_responses.errors import engine_refusal
 from luftpause.core.dialects.sse import EventCutter, data_of, split_events
+from luftpause.core.model.ids import ToolCallId
 
 
 class StreamTranslation:
     """A `Translation` for a client that wants a stream."""
 
-    def __init__(self, asked: ChatRequest) -> None:
+    def __init__(self, asked: ChatRequest, turn: str) -> None:
         self._asked = asked
+        self._ids = CallIds("call_", turn)
         self._reader = ChatStreamReader()
-        self._answer = Answer(asked)
+        self._answer = Answer(asked, self._ids)
         self._first: EventCutter | None = EventCutter(ANSWER_BYTES_MAX)
 
     @property
     def request(self) -> bytes:
         """See `Translation.request`."""
         return self._asked.body
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """See `Translation.left_out`."""
+        return self._asked.left_out
 
     def feed(self, data: bytes) -> bytes:
         """See `Translation.feed`."""
@@ -46,6 +54,10 @@ class StreamTranslation:
         """See `Translation.error`."""
         return engine_refusal(status, body)
 
+    def call_ids(self) -> tuple[ToolCallId, ...]:
+        """See `Translation.call_ids`."""
+        return self._ids.given()
+
     def _date(self, block: bytes) -> None:
         """Take the time of the answer from its first document."""
         for event in split_events(block, ANSWER_BYTES_MAX):
@@ -58,8 +70,9 @@ class StreamTranslation:
 class BodyTranslation:
     """A `Translation` for a client that wants the whole answer at once."""
 
-    def __init__(self, asked: ChatRequest) -> None:
+    def __init__(self, asked: ChatRequest, turn: str) -> None:
         self._asked = asked
+        self._ids = CallIds("call_", turn)
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -67,6 +80,11 @@ class BodyTranslation:
     def request(self) -> bytes:
         """See `Translation.request`."""
         return self._asked.body
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """See `Translation.left_out`."""
+        return self._asked.left_out
 
     def feed(self, data: bytes) -> bytes:
         """See `Translation.feed`."""
@@ -78,7 +96,7 @@ class BodyTranslation:
     def end(self) -> bytes:
         """See `Translation.end`."""
         body = b"".join(self._pieces)
-        answer = Answer(self._asked)
+        answer = Answer(self._asked, self._ids)
         if self._size > ANSWER_BYTES_MAX:
             answer.fail("the engine's answer is too long to be translated")
         else:
@@ -92,6 +110,10 @@ class BodyTranslation:
     def error(self, status: int, body: bytes) -> bytes:
         """See `Translation.error`."""
         return engine_refusal(status, body)
+
+    def call_ids(self) -> tuple[ToolCallId, ...]:
+        """See `Translation.call_ids`."""
+        return self._ids.given()
 
 
 class _Dated(Struct):

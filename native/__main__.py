@@ -1,0 +1,60 @@
+"""Makes a compiled copy of the package in a folder: `python -m native FOLDER STAMP`.
+
+`python FOLDER up` runs luftpause from it. FOLDER/stamp says which sources it was made of, in whatever words the caller
+has for them; it is written last, so a copy without it is not whole.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from native.build import CannotCompileError, compile_beside, modules
+
+ROOT = Path(__file__).resolve().parent.parent
+_MAIN = '''"""Runs luftpause from the compiled copy of it that lies beside this file."""
+
+import sys
+from pathlib import Path
+
+sys.argv[0] = str(Path(sys.executable).with_name("luftpause"))
+
+from luftpause.__main__ import run  # noqa: E402
+
+run()
+'''
+
+
+def main() -> int:
+    """Do what stands above and return the exit code."""
+    folder, stamp = Path(sys.argv[1]).resolve(), sys.argv[2]
+    listed = modules(ROOT)
+    print(
+        f"luftpause: compiling {len(listed)} modules (about a minute on two cores, once)", file=sys.stderr, flush=True
+    )
+    began = time.monotonic()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="luftpause-", dir=folder.parent) as temporary:
+        fresh = Path(temporary, "copy")
+        shutil.copytree(ROOT / "src", fresh, ignore=shutil.ignore_patterns("__pycache__"))
+        try:
+            compile_beside(fresh, Path(temporary, "scratch"), listed)
+        except CannotCompileError as error:
+            print(f"error: not compiled: {error}", file=sys.stderr)
+            return 1
+        (fresh / "__main__.py").write_text(_MAIN, encoding="utf-8")
+        (fresh / "stamp").write_text(stamp, encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(fresh, folder)
+    _say(f"compiled in {time.monotonic() - began:.0f} s")
+    return 0
+
+
+def _say(line: str) -> None:
+    print(f"luftpause: {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

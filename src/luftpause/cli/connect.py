@@ -1,0 +1,147 @@
+"""`luftpause connect`: what a client has to be told so that it uses our doors; with `--write` it is told."""
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from luftpause.cli.access import TOKEN_VARIABLE
+from luftpause.cli.connecting.clients import CLIENTS, Client
+from luftpause.cli.connecting.merging import CannotMergeError, merged, shown
+from luftpause.cli.connecting.steps import (
+    Addresses,
+    Advice,
+    Command,
+    Door,
+    Fragment,
+    Recipe,
+    Step,
+    Variables,
+)
+from luftpause.cli.connecting.words import command_line, exports
+from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.options import config_option
+from luftpause.config.check import EVERYWHERE
+from luftpause.config.load import load
+from luftpause.config.schema import Config
+
+NO_MODEL = "MODEL"
+"""Stands for a model where the configuration names none."""
+
+
+@click.command(
+    short_help="Point a client at the doors.",
+    epilog="Clients: " + ", ".join(CLIENTS) + ". More in docs/CONNECT.md.",
+)
+@click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
+@click.option(
+    "--door",
+    type=click.Choice([door.value for door in Door]),
+    help="llm: the client's own model calls; mcp: spawn and await as tools. Both if absent.",
+)
+@click.option("--model", metavar="NAME", help="What it asks for; the first model of the configuration if absent.")
+@click.option("--caller", metavar="NAME", help="What its work is accounted to; the client's name if absent.")
+@click.option("--write", is_flag=True, help="Merge what belongs into files into them; a .bak keeps the old text.")
+@config_option
+def command(
+    client: str, door: str | None, model: str | None, caller: str | None, write: bool, config: Path | None
+) -> None:
+    """Show how a client is pointed at the doors, or do it with --write.
+
+    Files of the client are merged into, never replaced. Variables and commands are only shown: nothing is run, and no
+    shell profile is touched.
+    """
+    chosen = CLIENTS[client]
+    loaded = load(config, os.environ, {}).config
+    at = Addresses(
+        llm=_address(loaded.dataplane.host, loaded.dataplane.port),
+        mcp=_address(loaded.runtime.host, loaded.runtime.port) + "/mcp",
+        model=model or _first_model(loaded) or NO_MODEL,
+        caller=quote(caller or client, safe="-_. "),
+        token_env=TOKEN_VARIABLE if os.environ.get(TOKEN_VARIABLE, "").strip() else "",
+    )
+    recipes = [recipe for recipe in chosen.recipes(at) if door in (None, recipe.door.value)]
+    if not recipes:
+        raise CommandFailedError(f"{chosen.title} cannot use this door: {chosen.without}")
+    for recipe in recipes:
+        _tell(chosen, recipe, write=write)
+    if at.model == NO_MODEL:
+        click.echo(f"# put a model's name in place of {NO_MODEL}: curl {at.llm}/v1/models lists them")
+
+
+def _address(host: str, port: int) -> str:
+    reachable = "127.0.0.1" if host in EVERYWHERE else host
+    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+
+
+def _first_model(config: Config) -> str:
+    declared = [model for replica in config.replicas for model in replica.models]
+    return next(iter([*declared, *(model.name for model in config.launcher.models)]), "")
+
+
+def _tell(client: Client, recipe: Recipe, *, write: bool) -> None:
+    what = "model calls" if recipe.door is Door.LLM else "spawn and await as tools"
+    tried = f"tried with {recipe.tried}" if recipe.tried else "by its documentation, not tried here"
+    click.echo(f"# {client.title}, {what} ({tried})")
+    for step in recipe.steps:
+        if write and isinstance(step, Fragment):
+            _write(step)
+        else:
+            for line in _lines(step):
+                click.echo(line)
+    click.echo()
+
+
+def _lines(step: Step) -> Iterable[str]:
+    match step:
+        case Variables():
+            yield from exports(step)
+        case Command(argv=argv):
+            yield command_line(argv)
+        case Fragment(path=path, format=format, content=content):
+            yield f"# in {path}:"
+            yield shown(content, format)
+        case Advice(text=text):
+            yield f"# {text}"
+
+
+def _write(fragment: Fragment) -> None:
+    """Merge a fragment into its file. The old text stays beside it; a crash leaves the one or the other, whole."""
+    path = Path(fragment.path).expanduser()
+    target = path.resolve() if path.is_symlink() else path
+    try:
+        before = target.read_text("utf-8") if target.exists() else ""
+        after = merged(before, fragment.content, fragment.format)
+    except (CannotMergeError, UnicodeDecodeError) as problem:
+        by_hand = shown(fragment.content, fragment.format)
+        raise CommandFailedError(f"{path} was left alone: {problem}. Put this in by hand:\n{by_hand}") from problem
+    if after == before and target.exists():
+        click.echo(f"{path}: nothing to change")
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        backup = target.with_name(target.name + ".bak")
+        _put(backup, before, like=target)
+        click.echo(f"{path}: changed; the old text is in {backup}")
+    else:
+        click.echo(f"{path}: written")
+    _put(target, after, like=target)
+
+
+def _put(path: Path, text: str, *, like: Path) -> None:
+    """Write a file whole or not at all, with the permissions of another one, else readable by its owner only."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if like.exists():
+            os.chmod(temporary, like.stat().st_mode & 0o7777)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

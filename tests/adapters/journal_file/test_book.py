@@ -1,0 +1,156 @@
+from adapters.journal_file.journal_world import AT, UTC_S, Q, R, condensed, finished, spawned, turn
+from luftpause.adapters.journal_file.book import SHORT_LINE_BYTES, Book, Known, Over, Retention, Tidied
+from luftpause.adapters.journal_file.lines import Piece, Record
+from luftpause.adapters.journal_file.reading import Span
+from luftpause.core.model.ids import RunId
+from luftpause.core.runs.events import Event
+
+FOR_EVER = Retention()
+
+
+def record(event: Event, seq: int, *, tree: RunId | None = None, utc_s: float = UTC_S) -> Record:
+    return Record(seq=seq, tree=tree or event.run, epoch=1, at=AT, utc_s=utc_s, event=event)
+
+
+def lived(book: Book, run: RunId, *, tree: RunId | None = None, utc_s: float = UTC_S, length: int = 100) -> None:
+    book.add([record(spawned(run), 1, tree=tree, utc_s=utc_s)], length)
+    book.add([record(finished(run), 2, tree=tree, utc_s=utc_s)], length)
+
+
+def over(book: Book, *runs: RunId, utc_s: float = UTC_S) -> None:
+    for run in runs:
+        lived(book, run, utc_s=utc_s)
+        book.settle(condensed(run), 1)
+
+
+def tidy(book: Book) -> Tidied:
+    """A compaction as it would come out if every condensed line took ten bytes."""
+    plan = book.begin()
+    pieces = {run: Piece(plan.segment, 0, each.length) for run, each in plan.over.items()}
+    done = Tidied(size=10 * len(pieces), spans={}, pieces=pieces)
+    book.end(plan, done)
+    return done
+
+
+def test_lines_stand_one_behind_the_other() -> None:
+    book = Book(FOR_EVER)
+    book.add([record(spawned(R), 1)], 70)
+    book.add([record(spawned(Q), 1)], 50)
+    book.add([record(turn(R), 2), record(finished(R), 3)], 40)
+    assert book.where(R) == ((), (Span(0, 70), Span(120, 40)))
+    assert (book.seq(R), book.seq(Q), book.seq(RunId("nobody")), book.size) == (3, 1, 0, 160)
+    assert book.where(RunId("nobody")) is None
+
+
+def test_what_is_over_is_waste_until_it_is_tidied_up() -> None:
+    book = Book(FOR_EVER)
+    over(book, R)
+    lived(book, Q)
+    assert book.waste == 200
+    plan = book.begin()
+    assert list(plan.over) == [R]
+    assert isinstance(plan.over[R], Over)
+    assert (plan.over[R].length, plan.over[R].short.seq, plan.over[R].short.event) == (200, 2, condensed(R))
+    book.end(plan, Tidied(size=210, spans={Q: [Span(10, 100), Span(110, 100)]}, pieces={R: Piece(1, 0, 200)}))
+    assert (book.waste, book.size, book.begin().over) == (0, 210, {})
+    assert book.where(R) == ((Piece(1, 0, 200),), ())
+    assert book.where(Q) == ((), (Span(10, 100), Span(110, 100)))
+
+
+def test_a_record_that_follows_an_end_takes_it_back() -> None:
+    book = Book(Retention(keep_runs=0))
+    over(book, R)
+    book.add([record(turn(R), 3)], 30)
+    assert (book.waste, book.begin().over, book.expire(UTC_S)) == (0, {}, ())
+    book.leave()
+    book.settle(condensed(R), 1)
+    assert (book.waste, book.expire(UTC_S)) == (230, (R,))
+
+
+def test_lines_that_came_during_a_compaction_move_with_the_file() -> None:
+    book = Book(FOR_EVER)
+    over(book, R)
+    plan = book.begin()
+    book.add([record(turn(R), 3)], 30)
+    book.add([record(spawned(Q), 1)], 50)
+    book.end(plan, Tidied(size=15, spans={}, pieces={R: Piece(1, 0, 200)}))
+    assert book.where(R) == ((Piece(1, 0, 200),), (Span(15, 30),))
+    assert book.where(Q) == ((), (Span(45, 50),))
+    assert book.size == 95
+    book.settle(condensed(R), 1)
+    again = book.begin()
+    assert (again.over[R].pieces, again.over[R].length, again.segment) == ((Piece(1, 0, 200),), 30, 2)
+    book.leave()
+
+
+def test_the_oldest_trees_go_first_and_whole() -> None:
+    old, young, kid = RunId("old"), RunId("young"), RunId("kid")
+    book = Book(Retention(keep_runs=2))
+    lived(book, old)
+    lived(book, kid, tree=old)
+    book.settle(condensed(old), 1)
+    assert book.expire(UTC_S) == ()
+    book.settle(condensed(kid), 1)
+    assert book.expire(UTC_S) == ()
+    over(book, young)
+    assert book.expire(UTC_S) == (old, kid)
+    assert (book.where(kid), book.seq(young)) == (None, 2)
+
+
+def test_a_tree_that_lives_counts_for_nothing_and_stays() -> None:
+    book = Book(Retention(keep_runs=0, keep_for_s=1))
+    lived(book, R)
+    lived(book, Q, tree=R)
+    book.settle(condensed(Q), 1)
+    assert book.expire(UTC_S + 1000) == ()
+    book.settle(condensed(R), 1)
+    lived(book, RunId("late"), tree=R)
+    assert book.expire(UTC_S + 1000) == (), "somebody was spawned below it"
+
+
+def test_what_ended_too_long_ago_goes_whatever_the_number() -> None:
+    book = Book(Retention(keep_runs=100, keep_for_s=60))
+    over(book, R, utc_s=UTC_S)
+    over(book, Q, utc_s=UTC_S + 30)
+    assert book.expire(UTC_S + 60) == ()
+    assert book.expire(UTC_S + 61) == (R,)
+    assert book.expire(UTC_S + 91) == (Q,)
+
+
+def test_a_segment_is_dead_once_all_its_runs_are_forgotten_and_says_so_once() -> None:
+    book = Book(Retention(keep_runs=1))
+    over(book, R)
+    tidy(book)
+    over(book, Q)
+    tidy(book)
+    assert book.dead_segments() == []
+    assert book.expire(UTC_S) == (R,)
+    assert book.waste == SHORT_LINE_BYTES
+    assert book.dead_segments() == [1]
+    assert book.dead_segments() == []
+    plan = book.begin()
+    assert plan.forgotten == {R}
+    book.end(plan, Tidied(size=10, spans={}, pieces={}))
+    assert (book.waste, book.begin().forgotten) == (0, frozenset())
+
+
+def test_a_run_that_is_forgotten_during_a_compaction_leaves_a_dead_segment() -> None:
+    book = Book(Retention(keep_runs=0))
+    over(book, R)
+    plan = book.begin()
+    assert book.expire(UTC_S) == (R,)
+    book.end(plan, Tidied(size=10, spans={}, pieces={R: Piece(1, 0, 200)}))
+    assert book.dead_segments() == [1]
+    assert book.begin().forgotten == {R}, "its short line stands in the new file"
+
+
+def test_what_a_file_held_goes_on_where_it_was() -> None:
+    book = Book(Retention(keep_runs=1), segment_last=7)
+    book.enter(R, Known(tree=R, seq=5, pieces=(Piece(3, 0, 9),), over=True, utc_s=UTC_S - 9))
+    book.enter(Q, Known(tree=Q, seq=2, spans=[Span(0, 40)], utc_s=UTC_S))
+    assert book.last_seq() == {R: 5, Q: 2}
+    assert book.begin().segment == 8
+    book.leave()
+    book.settle(condensed(Q), 2)
+    assert book.expire(UTC_S) == (R,)
+    assert book.dead_segments() == [3]

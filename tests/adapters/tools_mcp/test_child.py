@@ -1,0 +1,117 @@
+"""A child process that speaks the protocol, or something else."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+
+from adapters.tools_mcp.tool_world import in_time
+from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX, child_streams
+
+ECHO = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "long":
+        padding = "x" * asked["params"]["length"]
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"padding": padding}}), flush=True)
+    elif asked["method"] == "greet":
+        print("hello there", flush=True)
+        print("{}", flush=True)
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {}}), flush=True)
+"""
+STUBBORN = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(flush=True)
+while True:
+    time.sleep(1)
+"""
+PARENT = """
+import subprocess, sys, os
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open(sys.argv[1], "w").write(str(child.pid))
+sys.stdin.read()
+"""
+
+
+async def heard(method: str, **params: int) -> list[object]:
+    """What a child answers to one request, until the answer that says nothing."""
+    async with child_streams("s", [sys.executable, "-c", ECHO], {"A": "1"}) as (read, write):
+        request = JSONRPCRequest(jsonrpc="2.0", id=7, method=method, params=dict(params))
+        await write.send(SessionMessage(request))
+        said: list[object] = []
+        while True:
+            item = await read.receive()
+            assert isinstance(item, SessionMessage)
+            said.append(item.message)
+            if isinstance(item.message, JSONRPCResponse) and not item.message.result:
+                return said
+
+
+def test_lines_that_are_no_messages_are_passed_over() -> None:
+    (answer,) = in_time(heard("greet"))
+    assert isinstance(answer, JSONRPCResponse)
+
+
+@pytest.mark.parametrize("length", [ANSWER_BYTES_MAX, 3 * ANSWER_BYTES_MAX])
+def test_a_message_beyond_measure_is_an_error_of_its_call(length: int) -> None:
+    first, _ = in_time(heard("long", length=length))
+    assert isinstance(first, JSONRPCError)
+    assert (first.id, first.error.message) == (7, f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
+
+
+def test_a_child_that_ends_ends_what_is_heard() -> None:
+    async def use() -> None:
+        async with child_streams("s", [sys.executable, "-c", "pass"], {}) as (read, _):
+            with pytest.raises(anyio.EndOfStream):
+                await read.receive()
+
+    in_time(use())
+
+
+def test_a_child_that_will_not_end_is_killed() -> None:
+    async def use() -> None:
+        async with child_streams("s", [sys.executable, "-c", STUBBORN], {}):
+            await asyncio.sleep(0)
+
+    in_time(use())
+
+
+def test_what_a_child_started_ends_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "pid"
+
+    async def use() -> int:
+        async with child_streams("s", [sys.executable, "-c", PARENT, str(path)], {}):
+            while True:
+                if path.exists() and (text := path.read_text()):
+                    return int(text)
+                await asyncio.sleep(0.01)
+
+    pid = in_time(use())
+    for _ in range(500):
+        if not is_running(pid):
+            return
+        in_time(asyncio.sleep(0.01))
+    raise AssertionError("it is still there")
+
+
+def is_running(pid: int) -> bool:
+    """Whether it is there and more than a name that nobody has asked after."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_program_that_is_not_there_cannot_be_started() -> None:
+    async def use() -> None:
+        async with child_streams("s", ["/no/such/program"], {}):
+            raise AssertionError("there is nothing to start")
+
+    with pytest.raises(FileNotFoundError):
+        in_time(use())

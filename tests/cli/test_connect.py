@@ -1,0 +1,151 @@
+"""`luftpause connect`."""
+
+import json
+import os
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from luftpause.cli.connecting.clients import CLIENTS
+from luftpause.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("LUFTPAUSE_TOKEN", raising=False)
+    return home
+
+
+def connect(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["connect", *arguments])
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_client_is_told_where_the_doors_are(client: str) -> None:
+    answer = connect(client, "--model", "qwen")
+    assert answer.exit_code == 0, answer.output
+    assert "http://127.0.0.1:" in answer.output
+    assert "MODEL lists" not in answer.output
+
+
+def test_addresses_and_the_model_come_from_the_configuration(empty_home: Path) -> None:
+    (empty_home / "luftpause.toml").write_text(
+        "[dataplane]\nhost = '0.0.0.0'\nport = 1234\n[runtime]\nhost = '::1'\nport = 77\n"
+        "[[replicas]]\nname = 'a'\nurl = 'http://a'\nmodels = ['m1', 'm2']\n",
+        "utf-8",
+    )
+    said = connect("codex").output
+    assert 'base_url = "http://127.0.0.1:1234/v1"' in said
+    assert 'url = "http://[::1]:77/mcp"' in said
+    assert 'model = "m1"' in said
+
+
+def test_without_a_model_it_says_how_to_find_one() -> None:
+    assert "# put a model's name in place of MODEL: curl http://127.0.0.1:8080/v1/models lists them" in (
+        connect("goose").output
+    )
+
+
+def test_a_token_is_referred_to_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LUFTPAUSE_TOKEN", "very-secret")
+    for client in CLIENTS:
+        said = connect(client, "--write").output + connect(client).output
+        assert "very-secret" not in said
+        assert "LUFTPAUSE_TOKEN" in said, client
+    assert not any(b"very-secret" in path.read_bytes() for path in Path.home().rglob("*") if path.is_file())
+
+
+def test_a_door_that_a_client_cannot_use_is_refused_with_the_reason() -> None:
+    answer = connect("cursor", "--door", "llm")
+    assert answer.exit_code == 1
+    assert "cannot reach this machine" in answer.stderr
+
+
+def test_an_unknown_client_is_told_which_there_are() -> None:
+    answer = connect("emacs")
+    assert answer.exit_code == 2
+    assert "claude-code" in answer.stderr
+
+
+def test_writing_keeps_what_was_there_and_a_copy_of_it(empty_home: Path) -> None:
+    settings = empty_home / ".gemini/settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"theme": "ö", "mcpServers": {"other": {"httpUrl": "u"}}}', "utf-8")
+    settings.chmod(0o640)
+    answer = connect("gemini-cli", "--write", "--model", "m")
+    assert answer.exit_code == 0, answer.output
+    written = json.loads(settings.read_text("utf-8"))
+    assert written["theme"] == "ö"
+    assert set(written["mcpServers"]) == {"other", "luftpause"}
+    assert written["security"]["auth"]["selectedType"] == "gemini-api-key"
+    assert stat.S_IMODE(settings.stat().st_mode) == 0o640
+    assert "settings.json.bak" in answer.output
+    again = connect("gemini-cli", "--write", "--model", "m")
+    assert again.output.count("nothing to change") == 2
+    assert json.loads(settings.read_text("utf-8")) == written
+
+
+def test_a_new_file_is_its_owners_alone(empty_home: Path) -> None:
+    assert connect("codex", "--write", "--model", "m").exit_code == 0
+    file = empty_home / ".codex/config.toml"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert tomllib.loads(file.read_text("utf-8"))["mcp_servers"]["luftpause"]["tool_timeout_sec"] == 660
+
+
+def test_a_toml_file_keeps_its_comments_and_order(empty_home: Path) -> None:
+    file = empty_home / ".codex/config.toml"
+    file.parent.mkdir()
+    old = "# mine\napproval = 'never'\n\n[mcp_servers.other]\nurl = 'u' # theirs\n"
+    file.write_text(old, "utf-8")
+    assert connect("codex", "--write", "--model", "m").exit_code == 0
+    text = file.read_text("utf-8")
+    assert old in text
+    told = tomllib.loads(text)
+    assert told["approval"] == "never"
+    assert told["model_provider"] == "luftpause"
+    assert set(told["mcp_servers"]) == {"other", "luftpause"}
+
+
+@pytest.mark.parametrize(
+    ("client", "path", "text", "why"),
+    [
+        ("codex", ".codex/config.toml", "model = 'mine'\n", "already says something else"),
+        ("codex", ".codex/config.toml", "model = [", "it is no TOML"),
+        ("zed", ".config/zed/settings.json", "// mine\n{}", "comments would be lost"),
+        ("cursor", ".cursor/mcp.json", "[]", "no JSON object"),
+    ],
+)
+def test_what_cannot_be_changed_safely_is_left_alone(
+    empty_home: Path, client: str, path: str, text: str, why: str
+) -> None:
+    file = empty_home / path
+    file.parent.mkdir(parents=True)
+    file.write_text(text, "utf-8")
+    answer = connect(client, "--write", "--model", "m")
+    assert answer.exit_code == 1
+    assert why in answer.stderr
+    assert "Put this in by hand" in answer.stderr
+    assert file.read_text("utf-8") == text
+    assert sorted(os.listdir(file.parent)) == [file.name]
+
+
+def test_a_file_behind_a_link_is_changed_where_it_is(empty_home: Path, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}", "utf-8")
+    link = empty_home / ".cursor/mcp.json"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    assert connect("cursor", "--write").exit_code == 0
+    assert link.is_symlink()
+    assert "luftpause" in json.loads(real.read_text("utf-8"))["mcpServers"]
+
+
+def test_a_callers_name_cannot_break_out_of_a_header() -> None:
+    assert "evil: 1" not in connect("claude-code", "--caller", "x\r\nevil: 1").output

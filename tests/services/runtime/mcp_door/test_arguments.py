@@ -1,0 +1,42 @@
+import pytest
+from mcp_types import Tool
+
+from luftpause.services.runtime.mcp_door.arguments import complaint
+from luftpause.services.runtime.mcp_door.spawn_schema import SPAWN_ARGUMENTS
+from luftpause.services.runtime.mcp_door.tool_list import TOOLS
+
+SPAWN = {"type": "object", "properties": SPAWN_ARGUMENTS, "additionalProperties": False, "required": ["task"]}
+
+
+@pytest.mark.parametrize("name", list(SPAWN_ARGUMENTS))
+@pytest.mark.parametrize("spell", ["snake", "kebab", "lower", "typo"])
+def test_a_misspelt_parameter_is_refused_naming_the_right_one(name: str, spell: str) -> None:
+    words = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    wrong = {"snake": words, "kebab": words.replace("_", "-"), "lower": name.lower(), "typo": f"{name}z"}[spell]
+    if wrong == name:
+        return
+    told = complaint({"task": "x", wrong: 1}, SPAWN)
+    assert told == f"there is no parameter {wrong!r}; did you mean {name!r}?"
+
+
+def test_what_is_like_none_is_told_all_there_are() -> None:
+    told = complaint({"qqqqqq": 1}, {"type": "object", "properties": {"one": {}, "two": {}}})
+    assert told == "there is no parameter 'qqqqqq'; the parameters are one, two"
+
+
+def test_a_long_name_is_neither_compared_nor_repeated_whole() -> None:
+    assert len(complaint({"x" * 1_000_000: 1}, SPAWN)) < 700
+
+
+def test_what_fits_has_no_complaint() -> None:
+    assert complaint({"task": "x", "maxToolCalls": 2.0, "after": ["run_a"]}, SPAWN) == ""
+
+
+def test_what_no_parser_carries_on_is_refused() -> None:
+    assert "surrogate" in complaint({"task": "\ud800"}, SPAWN)
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_parameter_says_what_it_is_for(tool: Tool) -> None:
+    properties = tool.input_schema["properties"]
+    assert [name for name, schema in properties.items() if not schema.get("description")] == []

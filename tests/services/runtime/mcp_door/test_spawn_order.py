@@ -1,0 +1,22 @@
+import pytest
+
+from luftpause.core.model.ids import ToolCallId
+from luftpause.core.runs.events import Origin
+from luftpause.services.runtime.mcp_door.spawn_order import NAME_CHARS_MAX, origin_of
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        ({}, None),
+        ({"claudecode/toolUseId": "toolu_1"}, Origin(tool_call=ToolCallId("toolu_1"))),
+        ({"callId": "call_1", "threadId": "t_1"}, Origin(tool_call=ToolCallId("call_1"), thread="t_1")),
+        ({"threadId": "t_1"}, Origin(thread="t_1")),
+        ({"callId": 5, "threadId": ["t"]}, None),
+        ({"callId": "x" * (NAME_CHARS_MAX + 1)}, None),
+        ({"callId": "a\nb"}, None),
+        ({"claudecode/toolUseId": "", "callId": "call_1"}, Origin(tool_call=ToolCallId("call_1"))),
+    ],
+)
+def test_the_harness_says_which_tool_call_of_its_own_spawned(meta: dict[str, object], expected: Origin | None) -> None:
+    assert origin_of(meta) == expected
