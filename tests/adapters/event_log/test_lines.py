@@ -1,6 +1,7 @@
 """The lines of an event log, there and back."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,10 +9,11 @@ from hypothesis import given, settings
 from adapters.link.drawing import values
 from core.scheduling.builders import World, arrived, failed, spec
 from core.scheduling.histories import history
+from core.scheduling.test_memory import LOOK
 from luftpause.adapters.event_log.lines import Entry, Segment, digest_of, entry, event_in, line_in, segment, state_in
-from luftpause.core.model.ids import Instant
+from luftpause.core.model.ids import Instant, ToolName
 from luftpause.core.scheduling.decide import decide
-from luftpause.core.scheduling.events import Event, TurnFailed
+from luftpause.core.scheduling.events import Event, MemoryRestored, TurnFailed
 from luftpause.core.scheduling.state import Limits, State, empty_state
 
 
@@ -44,6 +46,16 @@ def test_any_wish_to_be_left_alone_leads_to_the_same_state_again(wish: float | N
     assert isinstance(line, Entry)
     first = decide(state, failed("t", retry_after_s=wish), Instant(1.0))
     assert decide(state, event_in(line), Instant(1.0)) == first
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_a_memory_that_json_cannot_hold_leads_to_the_same_state_again(number: float) -> None:
+    state = empty_state(Limits())
+    scribbles = (replace(LOOK, age_s=number), replace(LOOK, tool=ToolName("ask"), unit=number))
+    told = MemoryRestored(tools=(*scribbles, replace(LOOK, tool=ToolName("sit"), losses=(number, *LOOK.losses[1:]))))
+    line = line_in(entry(told, Instant(1.0), (), ""))
+    assert isinstance(line, Entry)
+    assert decide(state, event_in(line), Instant(1.0)) == decide(state, told, Instant(1.0))
 
 
 def test_any_state_comes_back_as_it_was() -> None:

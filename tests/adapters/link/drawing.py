@@ -24,7 +24,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401 a type form of 
     if isinstance(kind, types.UnionType) or get_origin(kind) is Union:
         return st.one_of(*(values(member) for member in get_args(kind)))
     if get_origin(kind) is tuple:
-        return st.lists(values(get_args(kind)[0]), max_size=4).map(tuple)
+        of = get_args(kind)
+        return st.lists(values(of[0]), max_size=4).map(tuple) if Ellipsis in of else st.tuples(*map(values, of))
     if kind in _PLAIN:
         return _PLAIN[kind]
     if issubclass(kind, Enum):

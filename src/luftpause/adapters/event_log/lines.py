@@ -23,7 +23,7 @@ from immutables import Map
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, HoldTurn
 from luftpause.core.scheduling.ages import age_in
-from luftpause.core.scheduling.events import Event, MemoryRestored, PeerResynced, TurnArrived, TurnFailed
+from luftpause.core.scheduling.events import Event, KnownTool, MemoryRestored, PeerResynced, TurnArrived, TurnFailed
 from luftpause.core.scheduling.memory import sensible
 from luftpause.core.scheduling.state import State
 
@@ -200,10 +200,14 @@ def _writable(event: Event) -> Event:
             return replace(event, age_s=age_in(age_s))
         case PeerResynced(runs=runs) if not all(math.isfinite(run.age_s) for run in runs):
             return replace(event, runs=tuple(replace(run, age_s=age_in(run.age_s)) for run in runs))
-        case MemoryRestored():
+        case MemoryRestored(tools=tools) if not all(map(_is_finite, tools)):
             return sensible(event)
         case _:
             return event
+
+
+def _is_finite(known: KnownTool) -> bool:
+    return all(map(math.isfinite, (known.age_s, known.unit, *known.returns, *known.losses)))
 
 
 def _line(line: Line | End) -> bytes:
