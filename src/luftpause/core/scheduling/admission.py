@@ -33,10 +33,10 @@ def takes_turns(replica: Replica) -> bool:
 def queue_cap(replica: Replica) -> int | None:
     """Return how many turns its engine's load lets it have in flight; None when that reports no queue or nothing.
 
-    What others sent there takes room as our own turns do, but never that of the last one: else they would starve us.
+    That is the policy's own rule: what others sent there is told of, and counts where the least loaded is looked for.
     """
     load = replica.load
-    return None if load is None or load.waiting <= 0 else max(1, load.running - replica.foreign)
+    return None if load is None or load.waiting <= 0 else max(1, load.running)
 
 
 def capacity(replica: Replica) -> int | None:

@@ -20,7 +20,7 @@ class PlacedBecause(Enum):
 class WaitingForRoom:
     """Every replica that may serve the turn is full; this is the one that came closest.
 
-    `foreign`: requests of others, past us, that its engine has to do besides; they take room too.
+    `foreign`: requests of others, past us, that its engine has to do besides.
     """
 
     replica: ReplicaId

@@ -124,7 +124,7 @@ class Replica(NamedTuple):
         window: what it may have in flight for now, after an outage or a refusal; None while it may take any number.
         peak: the most turns that it had in flight since its last report: none of these is foreign (see `foreign.py`).
         surplus: requests beyond those in its last report; None before the first one of this epoch.
-        foreign: requests that others sent to its engine past us, as far as two reports agree: they count as in flight.
+        foreign: requests that others sent to its engine past us, as far as two reports agree.
         heard_at: when its last report came.
     """
 

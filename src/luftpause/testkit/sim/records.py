@@ -37,7 +37,7 @@ class Site:
     def most(self) -> int | None:
         """How many of our turns its engine may have by its own report; None while it queues none."""
         load = self.load
-        return None if load is None or load.waiting <= 0 else max(1, load.running - self.foreign)
+        return None if load is None or load.waiting <= 0 else max(1, load.running)
 
     @property
     def takes_turns(self) -> bool:
