@@ -154,6 +154,7 @@ class Loop:
         service_class, caller = self.owner(run)
         return KnownRun(
             run=run,
+            model=MODEL,
             phase=RunPhase.PAUSED if self.dice.random() < 0.7 else RunPhase.IDLE,
             replica=self.dice.choice(self.replicas),
             service_class=service_class,
@@ -261,12 +262,16 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One size: how long decisions took, by kind and all together; the status; collector pauses, milliseconds."""
+    """One size: how long decisions took, by kind and all together; the status; collector pauses, milliseconds.
+
+    `recovery_ms` is the longest of some probes with which replicas fall ill and are well again.
+    """
 
     size: Size
     by_event: dict[str, Spread]
     again: Spread
     status_ms: float
+    recovery_ms: float
     pauses: int
     longest_pause_ms: float
 
@@ -292,6 +297,7 @@ def measure_decisions(size: Size, events: int) -> Measured:
         by_event={"all": spread(everything), **{name: spread(times) for name, times in sorted(loop.took.items())}},
         again=spread(loop.again),
         status_ms=round(min(time_status(loop) for _ in range(VIEWS)), 2),
+        recovery_ms=round(time_recovery(loop), 2),
         pauses=len(pauses.took),
         longest_pause_ms=round(max(pauses.took, default=0) / 1e6, 2),
     )
@@ -302,6 +308,15 @@ def time_status(loop: Loop) -> float:
     started = time.thread_time_ns()
     view(loop.state, Instant(loop.now))
     return (time.thread_time_ns() - started) / 1e6
+
+
+def time_recovery(loop: Loop) -> float:
+    """Return how long the longest of the probes takes that lose a replica and find it again, milliseconds."""
+    loop.took.clear()
+    for replica in loop.replicas[:VIEWS]:
+        loop.tell(ReplicaProbed(replica=replica, healthy=False))
+        loop.probe(replica)
+    return max(loop.took["ReplicaProbed"]) / 1e6
 
 
 def light_turns(turns: int, turns_a_run: int) -> Iterator[tuple[TurnOffer, tuple[TurnReport, ...]]]:
@@ -374,7 +389,7 @@ def main() -> None:
             show(f"{turns_a_run} a run (in blocks of {BLOCK})", whole)
             report[f"whole_turn_{turns_a_run}"] = asdict(whole)
     if options.events:
-        report["curve"] = show_curve("decide, microseconds; the status, milliseconds", CURVE, options.events)
+        report["curve"] = show_curve("decide, microseconds; status and recovery, milliseconds", CURVE, options.events)
         report["growth"] = show_curve("decide against the number of runs, all else the same", GROWTH, options.events)
     if options.json is not None:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
@@ -389,14 +404,14 @@ def show(name: str, times: Spread) -> None:
 def show_curve(title: str, curve: list[Size], events: int) -> list[dict[str, object]]:
     """Measure sizes one after the other; print a line for each and return all figures."""
     print(f"{title}\n{'runs':>8}{'replicas':>9}{'held':>7}{'callers':>8}", end="")
-    print(f"{'p50':>9}{'p99':>9}{'max':>10}{'p99 of 3':>10}{'status':>9}{'pauses':>8}{'longest':>9}")
+    print(f"{'p50':>9}{'p99':>9}{'max':>10}{'p99 of 3':>10}{'status':>9}{'recovery':>9}{'pauses':>8}{'longest':>9}")
     figures: list[dict[str, object]] = []
     for size in curve:
         one = measure_decisions(size, events)
         times = one.by_event["all"]
         print(f"{size.runs:>8}{size.replicas:>9}{size.held:>7}{size.callers:>8}", end="")
         print(f"{times.p50_us:>9.1f}{times.p99_us:>9.1f}{times.max_us:>10.1f}{one.again.p99_us:>10.1f}", end="")
-        print(f"{one.status_ms:>9.2f}{one.pauses:>8}{one.longest_pause_ms:>9.2f}", flush=True)
+        print(f"{one.status_ms:>9.2f}{one.recovery_ms:>9.2f}{one.pauses:>8}{one.longest_pause_ms:>9.2f}", flush=True)
         figures.append(asdict(one))
     return figures
 

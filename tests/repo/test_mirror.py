@@ -25,7 +25,6 @@ EXEMPT: frozenset[str] = frozenset(
         "src/luftpause/cli/runtime.py",
         "src/luftpause/cli/scheduler.py",
         "src/luftpause/cli/up.py",
-        "src/luftpause/core/scheduling/draft.py",
         "src/luftpause/core/scheduling/placing.py",
         "src/luftpause/core/scheduling/turns.py",
         "src/luftpause/services/launcher/readiness.py",

@@ -270,6 +270,7 @@ class Chaos:
         dice = self.dice
         return KnownRun(
             run=run,
+            model=dice.choice(MODELS),
             phase=dice.choice((RunPhase.PAUSED, RunPhase.IDLE, RunPhase.GENERATING)),
             replica=dice.choice((*REPLICAS, ReplicaId("stranger"))),
             service_class=dice.choice(tuple(ServiceClass)),
@@ -306,6 +307,7 @@ class Chaos:
                     runs=tuple(
                         KnownRun(
                             run=run,
+                            model=model,
                             phase=RunPhase.PAUSED if life.paused else RunPhase.IDLE,
                             replica=life.home,
                             service_class=life.service_class,
@@ -313,7 +315,7 @@ class Chaos:
                             principal=life.principal,
                             age_s=self.now - life.rested_at,
                         )
-                        for run, life in before.lives.items()
+                        for (run, model), life in before.lives.items()
                         if life.home is not None and not life.flying
                     ),
                 )

@@ -12,19 +12,24 @@ from stories.set_ups import FREE_PORTS, MODEL, launched_engines, tools, write
 pytestmark = pytest.mark.timeout(120)
 
 Message = dict[str, object]
+OTHER_MODEL = "other"
 
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     directory = tmp_path_factory.mktemp("identity")
-    config = write(directory, FREE_PORTS, launched_engines("--speedup", "10"), tools(0.05))
+    engines = launched_engines("--speedup", "10")
+    other = launched_engines("--speedup", "10", instances=1).replace(f'"{MODEL}"', f'"{OTHER_MODEL}"')
+    config = write(directory, FREE_PORTS, engines, other, tools(0.05))
     with running(directory, "up", "up", "--config", config) as program:
         yield program
 
 
-def ask(up: Program, messages: list[Message], *headers: str, stream: bool = False) -> tuple[str, str]:
+def ask(
+    up: Program, messages: list[Message], *headers: str, stream: bool = False, model: str = MODEL
+) -> tuple[str, str]:
     """Return the run and the text of an answer. Headers are lines."""
-    body = json.dumps({"model": MODEL, "messages": messages, "stream": stream}).encode()
+    body = json.dumps({"model": model, "messages": messages, "stream": stream}).encode()
     named = dict(header.split(": ") for header in headers)
     request = urllib.request.Request(
         up.url("dataplane") + "/v1/chat/completions", body, {"content-type": "application/json", **named}
@@ -122,3 +127,10 @@ def test_codex_threads_are_told_apart_although_they_share_a_session(up: Program)
 def test_our_own_header_is_believed_before_the_harness(up: Program) -> None:
     assert ask(up, [user("one")], "x-session-id: ses_9", "x-luftpause-run-id: mine")[0] == "mine"
     assert ask(up, [user("two")], "x-session-id: ses_9")[0] == "mine"
+
+
+def test_a_session_that_asks_another_model_besides_stays_one_run(up: Program) -> None:
+    session = "x-claude-code-session-id: s-2"
+    first, _ = ask(up, [user("one")], session)
+    assert ask(up, [user("a title for this")], session, model=OTHER_MODEL)[0] == first
+    assert ask(up, [user("two")], session)[0] == first

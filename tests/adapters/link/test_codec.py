@@ -199,6 +199,7 @@ def test_hostile_payloads_are_frame_errors(payload: bytes) -> None:
 def test_an_age_that_is_no_age_is_a_frame_error(age_s: float) -> None:
     run = KnownRun(
         run=RunId("r"),
+        model=ModelName("m"),
         phase=RunPhase.IDLE,
         replica=ReplicaId("x"),
         service_class=ServiceClass.BATCH,

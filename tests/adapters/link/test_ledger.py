@@ -7,7 +7,7 @@ import pytest
 from contracts.offers import MODEL, PEER, PRINCIPAL, offer, spec
 from luftpause.adapters.link import ledger as ledger_module
 from luftpause.adapters.link.ledger import MARKS_KEPT, MARKS_MAX, Ledger
-from luftpause.core.model.ids import Instant, ReplicaId, RunId, ToolCallId, ToolName, TurnId
+from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, ToolCallId, ToolName, TurnId
 from luftpause.core.model.replicas import Placement, ReplicaKind
 from luftpause.core.model.tool_names import TOOLS_MAX
 from luftpause.core.model.turns import TurnShape
@@ -39,6 +39,12 @@ def placed(ledger: Ledger, turn: int, run: str, now: float = 0.0) -> None:
     ledger.offered(offer(turn), at(now))
     ledger.accepted(name(turn), RunId(run))
     ledger.placed(name(turn), PLACE, at(now))
+
+
+def placed_with(ledger: Ledger, turn: int, model: str) -> None:
+    ledger.offered(offer(turn, model=model), at(0))
+    ledger.accepted(name(turn), RunId("r"))
+    ledger.placed(name(turn), replace(PLACE, replica=ReplicaId(f"of-{model}"), model=ModelName(model)), at(0))
 
 
 def phases(ledger: Ledger, now: float = 0.0) -> dict[str, RunPhase]:
@@ -242,3 +248,26 @@ def test_declared_replicas_are_kept_until_removed() -> None:
     ledger.removed(ReplicaId("b"))
     ledger.removed(ReplicaId("c"))
     assert ledger.replicas() == (spec("a", "other"),)
+
+
+def test_a_run_is_told_of_with_each_of_its_models() -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    placed_with(ledger, 1, "m")
+    ledger.reported(TurnFinished(turn=name(1), tool_calls=(ToolCallId("c"),)), at(1))
+    placed_with(ledger, 2, "n")
+    ledger.reported(TurnFinished(turn=name(2)), at(2))
+    told = [(run.run, run.model, run.phase, run.replica) for run in ledger.resync(at(2)).runs]
+    assert told == [("r", "m", RunPhase.PAUSED, "of-m"), ("r", "n", RunPhase.IDLE, "of-n")]
+    ledger.run_ended(RunId("r"))
+    assert ledger.resync(at(2)).runs == ()
+
+
+def test_a_run_goes_on_with_one_model_when_it_is_long_idle_with_another() -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    placed_with(ledger, 1, "m")
+    ledger.reported(TurnFinished(turn=name(1)), at(0))
+    placed_with(ledger, 2, "n")
+    ledger.reported(TurnFinished(turn=name(2)), at(RUN_IDLE_S))
+    assert [run.model for run in ledger.resync(at(RUN_IDLE_S + 1)).runs] == ["n"]
+    ledger.run_ended(RunId("r"))
+    assert ledger.resync(at(RUN_IDLE_S + 1)).runs == ()

@@ -10,7 +10,7 @@ from luftpause.adapters.link import resync as resync_module
 from luftpause.adapters.link.codec import FRAME_BYTES_MAX, FrameError, FrameReader, client_frame
 from luftpause.adapters.link.frames import Resync
 from luftpause.adapters.link.resync import PART_ENTRIES, ResyncParts, resync_frames
-from luftpause.core.model.ids import CallerId, PeerId, PrincipalId, ReplicaId, RunId
+from luftpause.core.model.ids import CallerId, ModelName, PeerId, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.events import KnownRun, PeerResynced, RunPhase
 
@@ -20,6 +20,7 @@ PEER = PeerId("p")
 def known(run: str) -> KnownRun:
     return KnownRun(
         run=RunId(run),
+        model=ModelName("m"),
         phase=RunPhase.IDLE,
         replica=ReplicaId("x"),
         service_class=ServiceClass.BATCH,

@@ -8,47 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
+from core.scheduling.book_places import SLOW_START, Place
 from luftpause.core.model.refusals import RefusalReason
-from luftpause.core.model.replicas import Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import TurnArrived
 
 TURN_TIMEOUT_S = 600
 RUN_EXPIRY_S = 1800
-SLOW_START = 2
 
 
 def is_in_run(offer: TurnArrived) -> bool:
     return offer.kind is ReplicaKind.GENERATIVE and offer.shape is TurnShape.IN_RUN
-
-
-@dataclass
-class Place:
-    """A replica as the account sees it. `width` is what an outage or a refusal leaves it, None if neither does."""
-
-    spec: ReplicaSpec
-    healthy: bool = False
-    was_well: bool = False
-    load: Load | None = None
-    closed_until: float | None = None
-    width: int | None = None
-    refused_at: int | None = None
-    in_a_row: int = 0
-
-    def probed(self, load: Load | None) -> None:
-        if self.was_well and not self.healthy:
-            self.width, self.refused_at, self.in_a_row = SLOW_START, None, 0
-        self.healthy = self.was_well = True
-        self.load = load
-
-    def fell_ill(self) -> None:
-        if self.healthy:
-            self.width = self.closed_until = None
-        self.healthy, self.load = False, None
-
-    def queues(self) -> bool:
-        return self.load is not None and self.load.waiting > 0
 
 
 @dataclass
@@ -72,15 +44,17 @@ class Bookkeeper:
     offers: dict[str, TurnArrived] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
     orphans: set[str] = field(default_factory=set)
-    lives: dict[str, Life] = field(default_factory=dict)
+    lives: dict[tuple[str, str], Life] = field(default_factory=dict)
     served: dict[tuple[str, ...], int] = field(default_factory=dict)
     awaited: set[str] = field(default_factory=set)
+    lapsed: dict[str, str] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=count)
 
     def is_open(self, turn: str) -> bool:
         return turn in self.flying or turn in self.waiting
 
     def arrived(self, offer: TurnArrived, now: int, actions: Sequence[Action]) -> None:
+        self.revive(offer.turn, now)
         answers = [
             action
             for action in actions
@@ -109,7 +83,8 @@ class Bookkeeper:
         self.seen[offer.turn] = now
         self.waiting[offer.turn] = None
         if is_in_run(offer):
-            life = self.lives.setdefault(offer.run, Life(service_class=offer.service_class, rested_at=now))
+            name = offer.run, offer.model
+            life = self.lives.setdefault(name, Life(service_class=offer.service_class, rested_at=now))
             life.service_class = offer.service_class
         self.audit(actions, newcomer=offer.turn)
         assert isinstance(answers[0], PlaceTurn) is (offer.turn in self.flying)
@@ -146,6 +121,27 @@ class Bookkeeper:
             place.refused_at, place.in_a_row = flying, 0
         place.closed_until = max(place.closed_until or 0.0, now + seconds)
 
+    def noted_flying(self, replica: str) -> None:
+        if place := self.places.get(replica):
+            place.peak = max(place.peak, self.flying_on(replica))
+
+    def revive(self, turn: str, now: int) -> None:
+        """A turn is heard of that was given up: it is in flight again, and its engine had it all the time."""
+        where = self.lapsed.pop(turn, None)
+        if where is None:
+            return
+        self.flying[turn], self.seen[turn] = where, now
+        self.served.update(dict.fromkeys(self.parties(turn), next(self.numbers)))
+        self.noted_flying(where)
+        if place := self.places.get(where):
+            place.foreign = max(0, place.foreign - 1)
+
+    def forget_lapsed(self, peer: str) -> None:
+        """Their dataplane has told what it has, or is gone."""
+        for turn in [turn for turn in self.lapsed if self.offers[turn].peer == peer]:
+            del self.lapsed[turn]
+            self.orphans.discard(turn)
+
     def flying_on(self, replica: str) -> int:
         return sum(where == replica for where in self.flying.values())
 
@@ -161,22 +157,23 @@ class Bookkeeper:
         self.awaited.discard(turn)
         if not in_run:
             return
-        life = self.lives[offer.run]
+        life = self.lives[offer.run, offer.model]
         life.rested_at = now
         if where is not None:
             life.paused = tools
-            if answered and where in self.places and not self.flying_of(offer.run):
+            if answered and where in self.places and not self.flying_of(offer.run, offer.model):
                 life.home, life.bound = where, True
 
-    def flying_of(self, run: str) -> list[str]:
-        return [
-            turn
-            for turn in self.flying
-            if self.offers[turn].run == run and is_in_run(self.offers[turn]) and turn not in self.orphans
-        ]
+    def flying_of(self, run: str, model: str) -> list[str]:
+        return [turn for turn in self.flying if self.is_of(turn, run, model) and turn not in self.orphans]
 
-    def waiting_of(self, run: str) -> list[str]:
-        return [turn for turn in self.waiting if self.offers[turn].run == run and is_in_run(self.offers[turn])]
+    def waiting_of(self, run: str, model: str = "") -> list[str]:
+        return [turn for turn in self.waiting if self.is_of(turn, run, model)]
+
+    def is_of(self, turn: str, run: str, model: str) -> bool:
+        """Say whether a turn is one of the run, and with this model; "" for any."""
+        offer = self.offers[turn]
+        return is_in_run(offer) and offer.run == run and model in ("", offer.model)
 
     def unbind(self, replica: str) -> None:
         for life in self.lives.values():
@@ -186,30 +183,37 @@ class Bookkeeper:
     def run_ended(self, run: str, actions: Sequence[Action]) -> None:
         refused = [action.turn for action in actions if isinstance(action, RefuseTurn)]
         assert refused == self.waiting_of(run)
-        self.forget(run)
+        for name in [name for name in self.lives if name[0] == run]:
+            self.forget(*name)
         self.audit(actions)
 
-    def forget(self, run: str) -> None:
-        for turn in self.waiting_of(run):
+    def forget(self, run: str, model: str) -> None:
+        for turn in self.waiting_of(run, model):
             self.waiting.pop(turn)
             self.seen.pop(turn)
-        self.orphans.update(self.flying_of(run))
-        self.lives.pop(run, None)
+        self.orphans.update(self.flying_of(run, model))
+        self.orphans.update(turn for turn in self.lapsed if self.is_of(turn, run, model))
+        del self.lives[run, model]
 
     def woke_up(self, now: int, actions: Sequence[Action]) -> None:
         late = [turn for turn, seen in self.seen.items() if seen + TURN_TIMEOUT_S <= now]
         refused = {action.turn for action in actions if isinstance(action, RefuseTurn)}
         assert refused == {turn for turn in late if turn in self.waiting}
         for turn in late:
+            where, is_orphan = self.flying.get(turn), turn in self.orphans
             self.ended(turn, now)
+            if where is not None:
+                self.lapsed[turn] = where
+                self.orphans.update([turn] if is_orphan else [])
         old = {
-            run
-            for run, life in self.lives.items()
-            if life.rested_at + RUN_EXPIRY_S <= now and not self.flying_of(run) and not self.waiting_of(run)
+            name
+            for name, life in self.lives.items()
+            if life.rested_at + RUN_EXPIRY_S <= now and not self.flying_of(*name) and not self.waiting_of(*name)
         }
-        assert {action.run for action in actions if isinstance(action, ForgetRun)} == old
-        for run in old:
-            self.forget(run)
+        for name in old:
+            self.forget(*name)
+        gone = {run for run, _ in old} - {run for run, _ in self.lives}
+        assert {action.run for action in actions if isinstance(action, ForgetRun)} == gone
         for place in self.places.values():
             if place.closed_until is not None and place.closed_until <= now:
                 place.closed_until = None
@@ -264,10 +268,11 @@ class Bookkeeper:
             assert is_owed, f"{action.turn} does not fit on {action.replica}"
         self.flying[action.turn] = action.replica
         taken = self.flying_on(action.replica) + self.kept_on(action.replica)
-        if returns and place.load is not None and place.load.waiting > 0 and taken >= place.load.running:
+        self.noted_flying(action.replica)
+        if returns and place.queues() and taken >= place.most():
             self.awaited.add(action.turn)
         if is_in_run(offer):
-            life = self.lives[offer.run]
+            life = self.lives[offer.run, offer.model]
             life.home, life.bound = action.replica, True
 
     def audit_errand(self, offer: TurnArrived, where: str) -> None:
@@ -321,14 +326,15 @@ class Bookkeeper:
                 return False
         if place.width is not None and needed >= place.width:
             return False
-        return not place.queues() or place.load is None or needed < place.load.running
+        return not place.queues() or needed < place.most()
 
     def returns(self, offer: TurnArrived) -> bool:
         """Say whether a waiting turn brings an interactive run back from a tool to the only place it may go to."""
         if not is_in_run(offer) or self.only_home(offer) is None:
             return False
-        life = self.lives[offer.run]
-        return life.service_class is ServiceClass.INTERACTIVE and life.paused and not self.flying_of(offer.run)
+        life = self.lives[offer.run, offer.model]
+        is_out = life.paused and not self.flying_of(offer.run, offer.model)
+        return is_out and life.service_class is ServiceClass.INTERACTIVE
 
     def is_owed(self, turn: str) -> bool:
         """Say whether a turn that arrives goes home at once although batch turns fill it."""
@@ -343,15 +349,15 @@ class Bookkeeper:
         if any(other != turn and self.only_home(self.offers[other]) == home for other in interactive):
             return False
         ours = [other for other in on_it if self.offers[other].service_class is ServiceClass.INTERACTIVE]
-        return not place.queues() or place.load is None or len(ours) < max(1, place.load.running)
+        return not place.queues() or len(ours) < place.most()
 
     def only_home(self, offer: TurnArrived) -> str | None:
         """Return the one replica that the turn may go to, None when it may go anywhere."""
         if not is_in_run(offer):
             return None
-        life = self.lives[offer.run]
+        life = self.lives[offer.run, offer.model]
         home = self.places.get(life.home) if life.home is not None and life.bound else None
-        pinned = life.paused or self.flying_of(offer.run)
+        pinned = life.paused or self.flying_of(offer.run, offer.model)
         return life.home if pinned and home is not None and home.healthy and offer.model in home.spec.models else None
 
     def kept_on(self, replica: str) -> int:
@@ -360,7 +366,7 @@ class Bookkeeper:
             and life.bound
             and life.paused
             and life.service_class is ServiceClass.INTERACTIVE
-            and not self.flying_of(run)
-            and not self.waiting_of(run)
-            for run, life in self.lives.items()
+            and not self.flying_of(*name)
+            and not self.waiting_of(*name)
+            for name, life in self.lives.items()
         )

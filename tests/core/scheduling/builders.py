@@ -33,7 +33,7 @@ from luftpause.core.scheduling.events import (
 )
 from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.reasons import HoldReason, PlacedBecause
-from luftpause.core.scheduling.state import Limits, State, empty_state
+from luftpause.core.scheduling.state import Limits, Run, State, empty_state
 
 Expected = TypeVar("Expected")
 
@@ -132,6 +132,7 @@ def known_run(
     run: str,
     replica: str,
     *,
+    model: str = "m",
     phase: RunPhase = RunPhase.PAUSED,
     batch: bool = False,
     age_s: float = 0.0,
@@ -140,6 +141,7 @@ def known_run(
     """Tell of a run at rest after a reconnect."""
     return KnownRun(
         run=RunId(run),
+        model=ModelName(model),
         phase=phase,
         replica=ReplicaId(replica),
         service_class=BATCH if batch else INTERACTIVE,
@@ -189,9 +191,13 @@ class World:
         replica = self.state.replicas.get(ReplicaId(name))
         return 0 if replica is None else replica.in_flight
 
-    def phase(self, run: str) -> RunPhase | None:
-        """Return what a run is doing, None when nobody knows it."""
-        known = self.state.runs.get(RunId(run))
+    def run(self, run: str, model: str = "m") -> Run | None:
+        """Return what is known of a run with a model, None when nobody knows it."""
+        return self.state.runs.get((RunId(run), ModelName(model)))
+
+    def phase(self, run: str, model: str = "m") -> RunPhase | None:
+        """Return what a run is doing with a model, None when nobody knows it."""
+        known = self.run(run, model)
         return None if known is None else known.phase
 
 

@@ -169,6 +169,7 @@ class Draw:
     def known_run(self) -> KnownRun:
         return KnownRun(
             run=self.run(),
+            model=ModelName(self.one("m", "n")),
             phase=self.one(*RunPhase),
             replica=self.replica(),
             service_class=self.one(*ServiceClass),

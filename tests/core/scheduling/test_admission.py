@@ -218,12 +218,15 @@ def test_a_run_that_turned_to_batch_frees_the_room_kept_for_it() -> None:
     assert placed(actions) == [("b2", "a")]
 
 
-def test_a_continuation_on_another_model_frees_the_room_kept_at_home() -> None:
+def test_a_side_question_to_another_model_leaves_the_room_kept_at_home() -> None:
     world = World(spec("a"), spec("b", "n"))
     world.tell_all([arrived("i1", "r"), arrived("b1", batch=True), finished("i1", tools=1)])
     world.tell(probed("a", running=2, waiting=1))
     world.hold(arrived("b2", batch=True))
-    assert placed(world.tell(arrived("i2", "r", model="n"))) == [("i2", "b"), ("b2", "a")]
+    assert placed(world.tell(arrived("i2", "r", model="n"))) == [("i2", "b")]
+    assert placed(world.tell(finished("i2"))) == []
+    world.tell(finished("b1"))
+    assert world.place(arrived("i3", "r")) == "a"
 
 
 def test_a_failed_turn_frees_its_slot_at_once() -> None:

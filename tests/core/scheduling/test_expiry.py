@@ -65,14 +65,15 @@ def test_a_held_turn_lives_as_long_as_its_dataplane_renews_it() -> None:
     assert actions[0].why.reason is RefusalReason.EXPIRED
 
 
-def test_a_late_completion_of_an_expired_turn_changes_nothing() -> None:
+def test_a_late_completion_of_an_expired_turn_is_its_end_and_charges_nothing_twice() -> None:
     world = World(spec("a"))
     world.place(arrived("t"))
     world.later(600)
     world.tell(WokeUp())
-    before = world.state
-    assert world.tell(finished("t", tools=1)) == ()
-    assert world.state == before
+    assert world.in_flight("a") == 0
+    world.tell_all([finished("t", tools=1), finished("t")])
+    assert world.in_flight("a") == 0
+    assert world.phase("run-t") is RunPhase.PAUSED
 
 
 @pytest.mark.parametrize("tools", [0, 1])

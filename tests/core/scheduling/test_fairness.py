@@ -154,12 +154,12 @@ def test_a_new_replica_takes_held_turns_as_soon_as_it_is_healthy() -> None:
     assert placed(world.tell(probed("b"))) == [("t2", "b"), ("t1", "b")]
 
 
-def test_a_new_replica_with_little_room_takes_that_many() -> None:
+def test_a_new_replica_that_others_fill_takes_one() -> None:
     world = full_world(("x", "c"))
     for number in range(5):
         world.hold(arrived(f"t{number}"))
     world.tell(ReplicaAdded(spec=spec("b")))
-    assert placed(world.tell(probed("b", running=2, waiting=1))) == [("t0", "b"), ("t1", "b")]
+    assert placed(world.tell(probed("b", running=2, waiting=1))) == [("t0", "b")]
 
 
 def test_placing_one_turn_of_a_run_ties_its_other_held_turns_to_the_same_replica() -> None:

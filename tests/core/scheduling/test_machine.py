@@ -6,7 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from core.scheduling.bookkeeper import SLOW_START, Bookkeeper, Place
+from core.scheduling.book_places import SLOW_START, Place
+from core.scheduling.bookkeeper import Bookkeeper
 from core.scheduling.builders import World, arrived, failed, finished, open_turn, probed, spec
 from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
@@ -76,12 +77,13 @@ class SchedulerLife(RuleBasedStateMachine):
             shape=TurnShape(shape or "in-run"),
         )
         known = self.book.offers.get(offer.turn)
-        if known is not None and self.book.is_open(offer.turn):
+        if known is not None and (self.book.is_open(offer.turn) or offer.turn in self.book.lapsed):
             offer = known
         self.book.arrived(offer, self.now, self.world.tell(offer))
 
     @rule(turn=turns, tools=st.lists(st.sampled_from(["look", "wiki__search", "mcp__wiki__search", "ask"]), max_size=2))
     def finish(self, turn: int, tools: list[str]) -> None:
+        self.book.revive(f"t{turn}", self.now)
         actions = self.world.tell(finished(f"t{turn}", tools=tools))
         self.book.answered(f"t{turn}")
         self.book.ended(f"t{turn}", self.now, tools=bool(tools), answered=True)
@@ -89,6 +91,7 @@ class SchedulerLife(RuleBasedStateMachine):
 
     @rule(turn=turns, leave_alone_s=st.sampled_from([None, 1, 250]))
     def fail(self, turn: int, leave_alone_s: float | None) -> None:
+        self.book.revive(f"t{turn}", self.now)
         actions = self.world.tell(failed(f"t{turn}", retry_after_s=leave_alone_s))
         self.book.refused(f"t{turn}", self.now, leave_alone_s)
         self.book.ended(f"t{turn}", self.now)
@@ -96,6 +99,7 @@ class SchedulerLife(RuleBasedStateMachine):
 
     @rule(turn=turns)
     def abandon(self, turn: int) -> None:
+        self.book.revive(f"t{turn}", self.now)
         actions = self.world.tell(TurnAbandoned(turn=TurnId(f"t{turn}")))
         self.book.ended(f"t{turn}", self.now)
         self.only_placements(actions)
@@ -103,6 +107,7 @@ class SchedulerLife(RuleBasedStateMachine):
     @rule(turn=turns, first_token=st.booleans())
     def show_life(self, turn: int, first_token: bool) -> None:
         name = TurnId(f"t{turn}")
+        self.book.revive(name, self.now)
         actions = self.world.tell(FirstTokenSeen(turn=name) if first_token else TurnsRenewed(turns=(name,)))
         if self.book.is_open(name):
             self.book.seen[name] = self.now
@@ -127,7 +132,7 @@ class SchedulerLife(RuleBasedStateMachine):
         event = probed(name, running, waiting)
         actions = self.world.tell(event)
         if place := self.book.places.get(name):
-            place.probed(event.load)
+            place.probed(event.load, self.now, self.book.flying_on(name))
         self.only_placements(actions)
 
     @rule(name=replicas)
@@ -136,12 +141,12 @@ class SchedulerLife(RuleBasedStateMachine):
         if place := self.book.places.get(name):
             if place.healthy:
                 self.book.unbind(name)
-            place.fell_ill()
+            place.fell_ill(self.book.flying_on(name))
         self.only_placements(actions)
 
     @rule(name=replicas)
     def add(self, name: str) -> None:
-        self.book.places.setdefault(name, Place(spec=SPECS[name]))
+        self.book.places.setdefault(name, Place(spec=SPECS[name], peak=self.book.flying_on(name)))
         self.only_placements(self.world.tell(ReplicaAdded(spec=SPECS[name])))
 
     @rule(name=st.sampled_from(["a", "b", "c"]))
@@ -158,6 +163,7 @@ class SchedulerLife(RuleBasedStateMachine):
         named = [turn for number, turn in enumerate(flying) if number % keep == 0]
         told = tuple(open_turn(turn, self.book.offers[turn].run, self.book.flying[turn]) for turn in named)
         actions = self.world.tell(PeerResynced(peer=PeerId(peer), turns=told, runs=()))
+        self.book.forget_lapsed(peer)
         self.over([turn for turn in own if turn not in named])
         self.book.seen.update(dict.fromkeys(named, self.now))
         self.only_placements(actions)
@@ -166,6 +172,7 @@ class SchedulerLife(RuleBasedStateMachine):
     def lose(self, peer: str) -> None:
         own = sorted(turn for turn in self.book.seen if self.book.offers[turn].peer == peer)
         actions = self.world.tell(PeerLost(peer=PeerId(peer)))
+        self.book.forget_lapsed(peer)
         self.over(own)
         self.only_placements(actions)
 

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from core.scheduling.builders import World, arrived, failed, finished, placed, probed, spec
-from luftpause.core.model.ids import ReplicaId
+from core.scheduling.builders import World, arrived, crowded, failed, finished, known_run, placed, probed, spec
+from luftpause.core.model.ids import PeerId, ReplicaId, TurnId
 from luftpause.core.scheduling.decide import next_deadline
-from luftpause.core.scheduling.events import ReplicaAdded, ReplicaRemoved, WokeUp
+from luftpause.core.scheduling.events import PeerResynced, ReplicaAdded, ReplicaRemoved, TurnAbandoned, WokeUp
 from luftpause.core.scheduling.reasons import ReplicaClosed, explain
 from luftpause.core.scheduling.state import Limits
 from luftpause.core.scheduling.view import ReplicaPhase, view
@@ -54,3 +54,28 @@ def test_a_replica_that_was_taken_away_begins_anew_when_it_is_declared_again(*, 
         world.place(arrived("t"))
     world.tell_all([ReplicaRemoved(replica=A), ReplicaAdded(spec=spec("a"))])
     assert view(world.state, world.now).replicas[0].phase is ReplicaPhase.STARTING
+
+
+def test_a_home_that_is_well_again_takes_back_those_that_are_away_from_it_and_no_other() -> None:
+    world = World(spec("a"), spec("b"), healthy=False)
+    world.tell(PeerResynced(peer=PeerId("p"), turns=(), runs=(known_run("r", "a"), known_run("s", "b"))))
+    for turn, run in (("t1", "r"), ("t2", "s"), ("t3", "new")):
+        world.hold(arrived(turn, run))
+    homes = {home: sorted(turns) for (home, _), turns in world.state.away.items()}
+    assert homes == {"a": ["t1"], "b": ["t2"]}
+    world.tell_all(crowded("a"))
+    pools: dict[str, object] = {name: held.pool for name, held in world.state.held.items()}
+    assert pools["t1"] == "a"
+    assert pools["t2"] == pools["t3"] != "a"
+    assert {home for home, _ in world.state.away} == {"b"}
+
+
+def test_a_home_that_began_another_life_calls_nobody_back() -> None:
+    world = World(spec("a"), spec("b"), healthy=False)
+    world.tell(PeerResynced(peer=PeerId("p"), turns=(), runs=(known_run("r", "a"),)))
+    world.hold(arrived("t", "r"))
+    world.tell(ReplicaAdded(spec=spec("a", url="http://moved.invalid")))
+    world.tell_all(crowded("a"))
+    assert world.state.held[TurnId("t")].pool != "a"
+    world.tell(TurnAbandoned(turn=TurnId("t")))
+    assert not world.state.away

@@ -12,7 +12,7 @@ from core.scheduling.builders import (
     probed,
     spec,
 )
-from luftpause.core.model.ids import PeerId, ReplicaId, RunId
+from luftpause.core.model.ids import PeerId, ReplicaId
 from luftpause.core.scheduling.events import PeerLost, PeerResynced, ReplicaAdded, RunPhase, WokeUp
 
 P = PeerId("p")
@@ -95,7 +95,9 @@ def test_what_we_know_of_a_run_stays_when_it_is_newer_than_what_the_peer_knows()
     world.tell_all([arrived("t", "r"), finished("t", tools=1)])
     world.tell(PeerResynced(peer=P, turns=(), runs=(known_run("r", "b", phase=RunPhase.IDLE, age_s=50),)))
     assert world.phase("r") is RunPhase.PAUSED
-    assert world.state.runs[RunId("r")].home == "a"
+    known = world.run("r")
+    assert known is not None
+    assert known.home == "a"
 
 
 def test_the_peer_is_believed_when_it_saw_a_run_later() -> None:
@@ -104,7 +106,9 @@ def test_the_peer_is_believed_when_it_saw_a_run_later() -> None:
     world.later(100)
     world.tell(PeerResynced(peer=P, turns=(), runs=(known_run("r", "b", age_s=50),)))
     assert world.phase("r") is RunPhase.PAUSED
-    assert world.state.runs[RunId("r")].home == "b"
+    known = world.run("r")
+    assert known is not None
+    assert known.home == "b"
 
 
 def test_a_lost_peer_frees_all_that_it_had_and_nothing_else() -> None:

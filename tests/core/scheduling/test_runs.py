@@ -13,7 +13,7 @@ from core.scheduling.builders import (
     refused,
     spec,
 )
-from luftpause.core.model.ids import RunId, TurnId
+from luftpause.core.model.ids import ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.scheduling.actions import HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import RunEnded, RunPhase, TurnAbandoned
@@ -107,3 +107,31 @@ def test_ending_a_paused_interactive_run_lets_batch_into_the_room_kept_for_it() 
 def test_ending_an_unknown_run_changes_nothing() -> None:
     world = World(spec("a"))
     assert world.tell(RunEnded(run=RunId("nobody"))) == ()
+
+
+def test_a_run_stands_with_each_of_its_models_by_itself() -> None:
+    world = World(spec("a"), spec("b", "m", "n"))
+    assert world.place(arrived("t1", "r")) == "a"
+    world.tell(finished("t1", tools=1))
+    assert world.place(arrived("t2", "r", model="n")) == "b"
+    assert (world.phase("r"), world.phase("r", "n")) == (RunPhase.PAUSED, RunPhase.GENERATING)
+    world.tell(finished("t2"))
+    assert (world.phase("r"), world.phase("r", "n")) == (RunPhase.PAUSED, RunPhase.IDLE)
+    assert world.place(arrived("t3", "r")) == "a"
+
+
+def test_the_class_of_a_side_question_is_its_own() -> None:
+    world = World(spec("a"), spec("b", "n"))
+    world.tell_all([arrived("i", "r"), finished("i", tools=1), arrived("side", "r", model="n", batch=True)])
+    assert world.state.replicas[ReplicaId("a")].kept == 1
+
+
+def test_ending_a_run_ends_it_with_all_of_its_models() -> None:
+    world = World(spec("a"), spec("b", "n"))
+    world.tell_all([*crowded("a"), *crowded("b")])
+    for turn, model in (("t1", "n"), ("t2", "m"), ("t3", "n")):
+        world.hold(arrived(turn, "r", model=model))
+    actions = world.tell(RunEnded(run=RunId("r")))
+    assert refused(actions) == ["t1", "t2", "t3"]
+    assert forgotten(actions) == ["r"]
+    assert "r" not in world.state.models_of

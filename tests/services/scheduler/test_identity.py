@@ -2,7 +2,7 @@
 
 import pytest
 
-from luftpause.core.model.ids import ANONYMOUS_CALLER, Instant, Mark, PrincipalId, RunId, ToolCallId, TurnId
+from luftpause.core.model.ids import ANONYMOUS_CALLER, Instant, Mark, ModelName, PrincipalId, RunId, ToolCallId, TurnId
 from luftpause.core.model.marks import call_marks, named_marks
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.turns import IdentityKeys, ServiceClass
@@ -19,8 +19,8 @@ class Memory:
 
     def __init__(self) -> None:
         self.now = Instant(0.0)
-        self.live: dict[RunId, Run] = {}
-        self.identity = RunIdentity(memory_s=1800, find=self.live.get)
+        self.live: dict[RunId, tuple[Run, ...]] = {}
+        self.identity = RunIdentity(memory_s=1800, find=lambda run: self.live.get(run, ()))
 
     def resolve(
         self, principal: PrincipalId, run: str | None = None, *, echoes: tuple[str, ...] = ()
@@ -39,11 +39,12 @@ class Memory:
     def learn(self, run: str, *calls: str) -> None:
         self.identity.learn(RunId(run), call_marks(map(ToolCallId, calls)), self.now)
 
-    def rests(self, run: object, *, paused: bool = False, turns: tuple[TurnId, ...] = ()) -> None:
+    def rests(self, run: object, *, model: str = "m", paused: bool = False, turns: tuple[TurnId, ...] = ()) -> None:
         """Let the scheduler know a run."""
         assert isinstance(run, str)
-        self.live[RunId(run)] = Run(
+        part = Run(
             run=RunId(run),
+            model=ModelName(model),
             principal=ALICE,
             caller=ANONYMOUS_CALLER,
             service_class=ServiceClass.BATCH,
@@ -51,6 +52,8 @@ class Memory:
             paused=paused,
             turns=turns,
         )
+        others = tuple(known for known in self.live.get(part.run, ()) if known.model != model)
+        self.live[part.run] = (*others, part)
 
 
 def test_the_run_header_is_believed_before_anything_else() -> None:
@@ -216,3 +219,15 @@ def test_what_two_runs_were_told_identifies_neither() -> None:
         memory.identity.learn(RunId(name), (Mark("a:1"),), memory.now)
         memory.rests(name)
     assert memory.take(ALICE, IdentityKeys(said=(Mark("a:1"),))) not in {"r", "s"}
+
+
+def test_a_run_that_is_in_use_with_any_model_is_not_recognised_by_what_others_may_share() -> None:
+    memory = Memory()
+    keys = IdentityKeys(said=(Mark("said:1"),))
+    memory.resolve(ALICE, "r")
+    memory.identity.learn(RunId("r"), keys.said, memory.now)
+    memory.rests("r", model="m")
+    memory.rests("r", model="n", turns=(TurnId("t.1"),))
+    assert memory.take(ALICE, keys) != "r"
+    memory.rests("r", model="n", paused=True)
+    assert memory.take(ALICE, keys) == "r"

@@ -10,6 +10,7 @@ from luftpause.core.model.ids import (
     ANONYMOUS_PRINCIPAL,
     Instant,
     Mark,
+    ModelName,
     PeerId,
     PrincipalId,
     ReplicaId,
@@ -161,9 +162,9 @@ def test_runs_belong_to_the_principal_that_used_them_first() -> None:
             desk.admit(offer("t2", run="r", principal="bob"))
         assert refused.value.refusal.reason is RefusalReason.UNKNOWN_RUN
         assert desk.end_run(PrincipalId("bob"), R) is False
-        assert R in desk.state.runs
+        assert R in desk.state.models_of
         assert desk.end_run(PrincipalId("alice"), R) is True
-        assert R not in desk.state.runs
+        assert R not in desk.state.models_of
         assert desk.end_run(PrincipalId("alice"), R) is False
 
     run(story)
@@ -175,8 +176,8 @@ def test_a_parent_of_somebody_else_is_not_taken_over() -> None:
         desk.admit(offer("t1", run="boss", principal="alice"))
         desk.admit(offer("t2", run="child", principal="alice", parent="boss"))
         desk.admit(offer("t3", run="stranger", principal="bob", parent="boss"))
-        assert desk.state.runs[RunId("child")].parent == "boss"
-        assert desk.state.runs[RunId("stranger")].parent is None
+        assert desk.state.runs[RunId("child"), ModelName("m")].parent == "boss"
+        assert desk.state.runs[RunId("stranger"), ModelName("m")].parent is None
 
     run(story)
 
@@ -265,6 +266,7 @@ def test_a_resync_brings_back_turns_runs_and_their_owners() -> None:
         desk = started(spec("a"), spec("b"))
         known = KnownRun(
             run=RunId("s"),
+            model=ModelName("m"),
             phase=RunPhase.PAUSED,
             replica=ReplicaId("b"),
             service_class=ServiceClass.INTERACTIVE,
@@ -455,3 +457,26 @@ def test_whoever_debugs_is_told_of_each_hold_and_placement_and_why(caplog: pytes
     assert told["turn_held"]["why"] == "waiting for room: a runs 1 of 1"
     assert (told["turn_placed"]["turn"], told["turn_placed"]["replica"]) == ("t", "a")
     assert told["turn_placed"]["why"] == "fewest turns in flight"
+
+
+def test_a_resync_tells_of_a_run_with_each_of_its_models() -> None:
+    async def story() -> None:
+        desk = started(spec("a"), spec("b", "n"), spec("c", "m", "n"))
+        known = KnownRun(
+            run=R,
+            model=ModelName("m"),
+            phase=RunPhase.PAUSED,
+            replica=ReplicaId("c"),
+            service_class=ServiceClass.INTERACTIVE,
+            caller=offer("x").caller,
+            principal=ANONYMOUS_PRINCIPAL,
+            age_s=3,
+        )
+        side = replace(known, model=ModelName("n"), phase=RunPhase.IDLE, replica=ReplicaId("b"), age_s=1)
+        desk.resync(PeerResynced(peer=PeerId("p"), turns=(), runs=(known, side)))
+        desk.admit(offer("t", run="r", model="n"))
+        assert desk.admit(offer("u", run="r")).placement.result().replica == "c"
+        assert desk.end_run(ANONYMOUS_PRINCIPAL, R)
+        assert not desk.state.runs
+
+    run(story)

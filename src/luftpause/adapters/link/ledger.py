@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from luftpause.core.model.ids import Instant, Mark, PeerId, ReplicaId, RunId, ToolName, TurnId
+from luftpause.core.model.ids import Instant, Mark, ModelName, PeerId, ReplicaId, RunId, ToolName, TurnId
 from luftpause.core.model.marks import call_marks, named_marks
 from luftpause.core.model.replicas import Placement, ReplicaKind, ReplicaSpec
 from luftpause.core.model.tool_names import TOOLS_MAX
@@ -28,7 +28,7 @@ from luftpause.core.scheduling.events import (
 )
 
 RUNS_MAX: Final = 65_536
-"""Past it the runs that stirred longest ago are dropped first."""
+"""Past it the runs that stirred longest ago are dropped first. A run counts once for each model that it asks."""
 
 
 MARKS_KEPT: Final = 16
@@ -51,9 +51,19 @@ class _Turn:
         is_generative = self.placement is not None and self.placement.kind is ReplicaKind.GENERATIVE
         return is_generative and self.offer.shape is TurnShape.IN_RUN
 
+    @property
+    def model(self) -> ModelName:
+        """The model that it was taken for, once it has its place."""
+        return (self.placement.model if self.placement is not None else None) or self.offer.model
+
+
+_Part = tuple[RunId, ModelName]
+
 
 @dataclass(slots=True)
 class _Run:
+    """A run with one of its models: home, phase and pause are the pair's."""
+
     last: TurnOffer
     replica: ReplicaId
     phase: RunPhase
@@ -73,7 +83,8 @@ class Ledger:
         self._peer = peer
         self._run_idle_s = run_idle_s
         self._turns: dict[TurnId, _Turn] = {}
-        self._runs: OrderedDict[RunId, _Run] = OrderedDict()  # the one that stirred longest ago comes first
+        self._runs: OrderedDict[_Part, _Run] = OrderedDict()  # the one that stirred longest ago comes first
+        self._models_of: dict[RunId, set[ModelName]] = {}
         self._replicas: dict[ReplicaId, ReplicaSpec] = {}
 
     def offered(self, offer: TurnOffer, now: Instant) -> None:
@@ -94,13 +105,15 @@ class Ledger:
         known.placement = placement
         if not known.in_run:
             return
-        run = self._runs.get(known.run)
+        part = known.run, known.model
+        run = self._runs.get(part)
         if run is None:
-            self._runs[known.run] = _Run(known.offer, placement.replica, RunPhase.GENERATING, 1, now)
+            self._runs[part] = _Run(known.offer, placement.replica, RunPhase.GENERATING, 1, now)
+            self._models_of.setdefault(known.run, set()).add(known.model)
         else:
             run.last, run.replica, run.phase = known.offer, placement.replica, RunPhase.GENERATING
             run.in_flight += 1
-        self._runs.move_to_end(known.run)
+        self._runs.move_to_end(part)
         self._drop_old(now)
 
     def withdrawn(self, turn: TurnId) -> None:
@@ -124,7 +137,8 @@ class Ledger:
 
     def run_ended(self, run: RunId) -> None:
         """Forget a run; its open turns stay until they end."""
-        self._runs.pop(run, None)
+        for model in self._models_of.pop(run, ()):
+            del self._runs[run, model]
 
     def declared(self, spec: ReplicaSpec) -> None:
         """Take note of a declared replica."""
@@ -163,7 +177,7 @@ class Ledger:
                 turn=turn,
                 run=known.run,
                 replica=known.placement.replica,
-                model=known.placement.model or known.offer.model,
+                model=known.model,
                 kind=known.placement.kind,
                 service_class=known.offer.service_class,
                 caller=known.offer.caller,
@@ -176,6 +190,7 @@ class Ledger:
         runs = tuple(
             KnownRun(
                 run=name,
+                model=model,
                 phase=run.phase,
                 replica=run.replica,
                 service_class=run.last.service_class,
@@ -185,7 +200,7 @@ class Ledger:
                 marks=(*named_marks(run.last.keys), *run.marks),
                 tools=run.tools if run.phase is RunPhase.PAUSED else (),
             )
-            for name, run in self._runs.items()
+            for (name, model), run in self._runs.items()
         )
         return PeerResynced(peer=self._peer, turns=turns, runs=runs)
 
@@ -202,7 +217,8 @@ class Ledger:
         if known is None or known.run is None or known.placement is None:
             return
         del self._turns[turn]
-        run = self._runs.get(known.run) if known.in_run else None
+        part = known.run, known.model
+        run = self._runs.get(part) if known.in_run else None
         if run is None:
             return
         run.in_flight = max(0, run.in_flight - 1)
@@ -211,15 +227,23 @@ class Ledger:
         run.tools = tools[:TOOLS_MAX]
         if run.in_flight == 0:
             run.phase = phase
-        self._runs.move_to_end(known.run)
+        self._runs.move_to_end(part)
         self._drop_old(now)
 
     def _drop_old(self, now: Instant) -> None:
         # Only the front is looked at: a generating run there shields those behind it until it ends, which costs a
         # few entries for a while and saves a scan per report.
         while self._runs:
-            name, run = next(iter(self._runs.items()))
+            part, run = next(iter(self._runs.items()))
             if run.in_flight == 0 and (len(self._runs) > RUNS_MAX or now - run.ended > self._run_idle_s):
-                del self._runs[name]
+                self._drop(part)
             else:
                 return
+
+    def _drop(self, part: _Part) -> None:
+        name, model = part
+        del self._runs[part]
+        models = self._models_of[name]
+        models.discard(model)
+        if not models:
+            del self._models_of[name]

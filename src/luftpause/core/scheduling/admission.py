@@ -1,11 +1,11 @@
 """May this replica take this turn now?
 
-A replica takes turns while its engine queues none; once it queues, its turns are capped at what it runs. After an
-outage or a refusal its window caps them too. Batch turns leave room for the interactive runs that are paused there and
-will come back; one that comes back goes in at once where batch turns took that room, and batch waits for its first
-token. But a replica that has none of our turns takes one, whatever its engine says: the report may have caught one
-request on its way in, and would hold turns for ever. One whose engine asked to be left alone takes none until then.
-Knows one replica at a time.
+A replica takes turns while its engine queues none; once it queues, its turns are capped at what it runs, less what
+others sent there past us. After an outage or a refusal its window caps them too. Batch turns leave room for the
+interactive runs that are paused there and will come back; one that comes back goes in at once where batch turns took
+that room, and batch waits for its first token. But a replica that has none of our turns takes one, whatever its engine
+says: the report may have caught one request on its way in, and would hold turns for ever. One whose engine asked to be
+left alone takes none until then. Knows one replica at a time.
 """
 
 from collections.abc import Iterable
@@ -31,9 +31,12 @@ def takes_turns(replica: Replica) -> bool:
 
 
 def queue_cap(replica: Replica) -> int | None:
-    """Return how many turns its engine's load lets it have in flight; None when that reports no queue or nothing."""
+    """Return how many turns its engine's load lets it have in flight; None when that reports no queue or nothing.
+
+    What others sent there takes room as our own turns do, but never that of the last one: else they would starve us.
+    """
     load = replica.load
-    return None if load is None or load.waiting <= 0 else max(1, load.running)
+    return None if load is None or load.waiting <= 0 else max(1, load.running - replica.foreign)
 
 
 def capacity(replica: Replica) -> int | None:
@@ -114,5 +117,7 @@ def _why_full(pool: Pool, replica: Replica, limit: int) -> HoldReason:
     if window is not None and window.size == limit:
         return WindowFull(replica=replica.replica, turns=limit, refused=window.refused_at is not None)
     if isinstance(pool, str):
-        return WaitingForHome(replica=replica.replica, in_flight=replica.in_flight, capacity=limit)
-    return WaitingForRoom(replica=replica.replica, in_flight=replica.in_flight, capacity=limit)
+        return WaitingForHome(
+            replica=replica.replica, in_flight=replica.in_flight, capacity=limit, foreign=replica.foreign
+        )
+    return WaitingForRoom(replica=replica.replica, in_flight=replica.in_flight, capacity=limit, foreign=replica.foreign)

@@ -13,7 +13,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import has_room, takes_turns
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
-from luftpause.core.scheduling.state import Pool, Replica, Run, Service, services_of
+from luftpause.core.scheduling.state import Life, Pool, Replica, Run, Service, services_of
 
 Replicas = Map[ReplicaId, Replica]
 
@@ -62,6 +62,14 @@ def pool_of(replicas: Replicas, run: Run | None, arrival: TurnArrived) -> Pool:
     return home.replica if home is not None and home.serves(service) else service
 
 
+def away_from(replicas: Replicas, run: Run | None, pool: Pool) -> Life | None:
+    """Return the home that a turn held in this pool goes to once that takes turns again; None where it has none."""
+    if run is None or isinstance(pool, str) or run.phase is RunPhase.IDLE:
+        return None
+    home = bound_to(replicas, run)
+    return None if home is None or takes_turns(home) else (home.replica, home.epoch)
+
+
 def pools_of(replica: Replica) -> tuple[Pool, ...]:
     """Return the pools whose turns may go to the replica: those at home there, and all that it is declared to offer."""
     return (replica.replica, *services_of(replica.spec))
@@ -78,14 +86,15 @@ def candidates(replicas: Replicas, serving: Map[Service, tuple[ReplicaId, ...]],
 def choose(among: Iterable[Replica], service_class: ServiceClass, home: ReplicaId | None) -> Replica | None:
     """Return the replica that should take the turn, None when none has room.
 
-    Fewest turns in flight, then home, then fewest turns ever placed, then declared first.
+    Fewest turns in flight, foreign ones too, then home, then fewest turns ever placed, then declared first.
     """
     best: Replica | None = None
     best_rank = (0, False, 0, 0)
     for replica in among:
-        if (best is not None and replica.in_flight > best.in_flight) or not has_room(replica, service_class):
+        busy = replica.in_flight + replica.foreign
+        if (best is not None and busy > best_rank[0]) or not has_room(replica, service_class):
             continue
-        rank = (replica.in_flight, replica.replica != home, replica.placed, replica.order)
+        rank = (busy, replica.replica != home, replica.placed, replica.order)
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
     return best
@@ -97,7 +106,11 @@ def nearest(among: Iterable[Replica]) -> Replica | None:
     One whose engine asked to be left alone comes last; then fewest turns in flight, then declared first.
     """
     healthy = [replica for replica in among if takes_turns(replica)]
-    return min(healthy, key=lambda each: (each.closed_until is not None, each.in_flight, each.order), default=None)
+    return min(
+        healthy,
+        key=lambda each: (each.closed_until is not None, each.in_flight + each.foreign, each.order),
+        default=None,
+    )
 
 
 def why_placed(replicas: Replicas, run: Run | None, chosen: Replica) -> PlacedBecause:

@@ -6,7 +6,7 @@ Routes; every rule lives in the module that it names. Policy `turn-admission`.
 from typing import assert_never
 
 from luftpause.core.model.ids import Instant
-from luftpause.core.scheduling import expiry, fairness, replicas, resync, turns
+from luftpause.core.scheduling import expiry, fairness, lapsed, replicas, resync, turns
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import (
     Event,
@@ -52,7 +52,7 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
         case ReplicaRemoved():
             replicas.remove(draft, event.replica, now)
         case ReplicaProbed():
-            replicas.probe(draft, event)
+            replicas.probe(draft, event, now)
         case PeerResynced():
             resync.resync(draft, event, now)
         case PeerLost():
@@ -66,6 +66,8 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
 
 
 def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -> None:
+    if draft.lapsed:
+        lapsed.revive(draft, event.turns if isinstance(event, TurnsRenewed) else (event.turn,), now)
     match event:
         case TurnArrived():
             turns.arrive(draft, event, now)

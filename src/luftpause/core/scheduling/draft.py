@@ -5,17 +5,17 @@ draft is seen outside `decide`; `freeze` returns the new state, and the old one 
 but remembers which replicas may have gained room, so that the turns held for them are tried again.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable
-from typing import TypeVar
 
 from immutables import Map
 
 from luftpause.core.model.ids import Instant, PeerId, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
-from luftpause.core.scheduling.affinity import candidates, keeps_room, pinned_to, pool_of
+from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, keeps_room, pool_of
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.lanes import Away, back, gone, inserted, taken_out
+from luftpause.core.scheduling.parts import counted, seen_as
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.state import (
@@ -32,8 +32,6 @@ from luftpause.core.scheduling.state import (
     services_of,
 )
 
-Counted = TypeVar("Counted")
-
 
 class Draft:
     """One event's changes. Create, change, `freeze`."""
@@ -42,10 +40,13 @@ class Draft:
         "_actions",
         "_before",
         "_stirred",
+        "away",
         "held",
         "lanes",
+        "lapsed",
         "limits",
         "lineup",
+        "models_of",
         "next_seq",
         "open_by_peer",
         "peer_deadlines",
@@ -66,10 +67,13 @@ class Draft:
         self.limits = state.limits
         self.replicas = state.replicas
         self.runs = state.runs
+        self.models_of = state.models_of
         self.turns = state.turns
         self.held = state.held
         self.serving = state.serving
         self.lanes = state.lanes
+        self.away: Away = state.away
+        self.lapsed = state.lapsed
         self.open_by_peer = state.open_by_peer
         self.queue_bits = state.queue_bits
         self.standings = state.standings
@@ -141,28 +145,33 @@ class Draft:
 
     def set_run(self, run: Run) -> None:
         """Put a run in place of its old self, with its room, its deadline and the pools of its held turns."""
-        old = self.runs.get(run.run)
-        self.runs = self.runs.set(run.run, run)
+        part = run.part
+        old = self.runs.get(part)
+        self.runs = self.runs.set(part, run)
+        if old is None:
+            self.models_of = self.models_of.set(run.run, (*self.models_of.get(run.run, ()), run.model))
         self._recount(old, run)
         if run.out_on is not None or (old is not None and old.out_on is not None):
             self._follow_out(old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
-        if run.run not in self.run_deadlines.bucket_of and run.at_rest:
+        if part not in self.run_deadlines.bucket_of and run.at_rest:
             bucket = self.run_deadlines.bucket(run.ended_at + self.limits.run_idle_expiry_s)
-            self.run_deadlines = self.run_deadlines.put(run.run, bucket)
-        if run.held and old is not None and self._pin(old) != self._pin(run):
+            self.run_deadlines = self.run_deadlines.put(part, bucket)
+        if run.held and old is not None and self._tie(old) != self._tie(run):
             for turn in run.held:
                 self.reassign(turn)
 
     def drop_run(self, run: Run) -> None:
-        """Forget a run that has no held turns; turns in flight no longer change it."""
+        """Forget a run with one model, where it has no held turns; turns in flight no longer change it."""
         for turn_id in run.turns:
             self.turns = self.turns.set(turn_id, self.turns[turn_id]._replace(in_run=False))
-        self.runs = self.runs.delete(run.run)
+        self.runs = self.runs.delete(run.part)
         self._recount(run, None)
         self._follow_out(run, None)
         self._keep_room(keeps_room(self.replicas, run), None)
-        self.run_deadlines = self.run_deadlines.drop(run.run)
+        self.run_deadlines = self.run_deadlines.drop(run.part)
+        models = tuple(model for model in self.models_of[run.run] if model != run.model)
+        self.models_of = self.models_of.set(run.run, models) if models else self.models_of.delete(run.run)
 
     def teach(self, run: Run, ended_at: Instant, now: Instant, *, is_lost: bool = False) -> None:
         """Learn from a run's pause, if it is out on a tool: it ended then, or was given up. The run stays as it is."""
@@ -203,11 +212,12 @@ class Draft:
     def reassign(self, turn: TurnId) -> None:
         """Move a held turn to the pool that its run belongs to now."""
         held = self.held[turn]
-        run = self.runs.get(held.arrival.run) if held.arrival.in_run else None
+        run = self.runs.get(held.arrival.part) if held.arrival.in_run else None
         pool = pool_of(self.replicas, run, held.arrival)
-        if pool != held.pool:
+        away = away_from(self.replicas, run, pool)
+        if pool != held.pool or away != held.away_from:
             self._leave_line(held)
-            held = held._replace(pool=pool)
+            held = held._replace(pool=pool, away_from=away)
             self.held = self.held.set(turn, held)
             self._stand_in_line(held)
             for replica in candidates(self.replicas, self.serving, pool):
@@ -218,8 +228,10 @@ class Draft:
         arrival = turn.arrival
         self.turns = self.turns.set(arrival.turn, turn)
         replica = self.replicas[turn.replica]
+        in_flight = replica.in_flight + 1
         busier = replica._replace(
-            in_flight=replica.in_flight + 1,
+            in_flight=in_flight,
+            peak=in_flight if in_flight > replica.peak else replica.peak,
             placed=replica.placed + 1,
             batch=replica.batch + (arrival.service_class is ServiceClass.BATCH),
             returning=replica.returning + turn.returning,
@@ -272,6 +284,7 @@ class Draft:
             and self.replicas is before.replicas
             and self.runs is before.runs
             and self.held is before.held
+            and self.lapsed is before.lapsed
             and self.peer_deadlines is before.peer_deadlines
             and self.run_deadlines is before.run_deadlines
             and self.replica_deadlines is before.replica_deadlines
@@ -281,10 +294,13 @@ class Draft:
             limits=self.limits,
             replicas=self.replicas,
             runs=self.runs,
+            models_of=self.models_of,
             turns=self.turns,
             held=self.held,
             serving=self.serving,
             lanes=self.lanes,
+            away=self.away,
+            lapsed=self.lapsed,
             queue_bits=self.queue_bits,
             lineup=self.lineup,
             open_by_peer=self.open_by_peer,
@@ -300,16 +316,23 @@ class Draft:
     def _turn_bucket(self, now: Instant) -> Bucket:
         return self.peer_deadlines.bucket(now + self.limits.turn_timeout_s)
 
-    def _pin(self, run: Run) -> ReplicaId | None:
-        home = pinned_to(self.replicas, run)
-        return None if home is None else home.replica
+    def _tie(self, run: Run) -> Replica | None:
+        """Return the home that the run's held turns stand at, or are away from."""
+        return None if run.phase is RunPhase.IDLE else bound_to(self.replicas, run)
 
     def _recount(self, old: Run | None, new: Run | None) -> None:
         before = None if old is None else (old.phase, old.service_class)
         after = None if new is None else (new.phase, new.service_class)
+        if before == after:
+            return
+        run = new or old
+        assert run is not None, "something changed"
+        models = self.models_of[run.run]
+        if len(models) > 1:
+            others = [self.runs[run.run, model] for model in models if model != run.model]
+            before, after = seen_as(others, old), seen_as(others, new)
         if before != after:
-            self._count_run(before, -1)
-            self._count_run(after, 1)
+            self.run_counts = counted(counted(self.run_counts, before, -1), after, 1)
 
     def _follow_out(self, old: Run | None, new: Run | None) -> None:
         if old is not None and old.out_on is not None:
@@ -318,10 +341,6 @@ class Draft:
             self.tools = self.tools.back(old.out_on, old.ended_at)
         if new is not None and new.out_on is not None:
             self.tools = self.tools.left(new.out_on, new.ended_at)
-
-    def _count_run(self, key: tuple[RunPhase, ServiceClass] | None, change: int) -> None:
-        if key is not None:
-            self.run_counts = _added(self.run_counts, key, change)
 
     def _keep_room(self, before: Replica | None, after: Replica | None) -> None:
         if before is not None and (after is None or after.replica != before.replica):
@@ -342,8 +361,9 @@ class Draft:
     def _stand_in_line(self, held: HeldTurn) -> None:
         lanes: Map[Lane, tuple[Place, ...]] = self.lanes.get(held.pool) or Map()
         lane, place = held.lane, held.place
+        self.away = gone(self.away, held)
         places = lanes.get(lane)
-        lanes = lanes.set(lane, (place,) if places is None else _inserted(places, place))
+        lanes = lanes.set(lane, (place,) if places is None else inserted(places, place))
         self.lanes = self.lanes.set(held.pool, lanes)
         if places is None:
             payer = lane[1:]
@@ -352,7 +372,8 @@ class Draft:
 
     def _leave_line(self, held: HeldTurn) -> None:
         lanes, lane = self.lanes[held.pool], held.lane
-        places = _without(lanes[lane], held.place)
+        self.away = back(self.away, held)
+        places = taken_out(lanes[lane], held.place)
         lanes = lanes.set(lane, places) if places else lanes.delete(lane)
         self.lanes = self.lanes.set(held.pool, lanes) if lanes else self.lanes.delete(held.pool)
         if not places:
@@ -370,18 +391,3 @@ class Draft:
             bit = ~taken & (taken + 1)
             self.queue_bits = self.queue_bits.set(queue, bit)
         return bit
-
-
-def _inserted(places: tuple[Place, ...], place: Place) -> tuple[Place, ...]:
-    position = bisect_left(places, place)
-    return (*places[:position], place, *places[position:])
-
-
-def _without(places: tuple[Place, ...], place: Place) -> tuple[Place, ...]:
-    position = bisect_left(places, place)
-    return places[:position] + places[position + 1 :]
-
-
-def _added(counts: Map[Counted, int], key: Counted, change: int) -> Map[Counted, int]:
-    total = counts.get(key, 0) + change
-    return counts.set(key, total) if total else counts.delete(key)

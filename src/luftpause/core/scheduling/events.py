@@ -51,6 +51,11 @@ class TurnArrived:
         """Whether it changes a run: single-pass turns never do."""
         return self.kind is ReplicaKind.GENERATIVE and self.shape is TurnShape.IN_RUN
 
+    @property
+    def part(self) -> tuple[RunId, ModelName]:
+        """Its run, as far as its model takes part in it."""
+        return self.run, self.model
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstTokenSeen:
@@ -172,15 +177,16 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRun:
-    """A run as its dataplane remembers it, told again after a reconnect.
+    """A run with one of its models as its dataplane remembers it, told again after a reconnect.
 
     Attributes:
-        age_s: since its last turn ended, seconds.
+        age_s: since its last turn with that model ended, seconds.
         marks: what its next turn may be recognised by; for the shell, no policy reads them.
         tools: what it is out on while it is paused, as `TurnFinished` told it.
     """
 
     run: RunId
+    model: ModelName
     phase: RunPhase
     replica: ReplicaId
     service_class: ServiceClass

@@ -1,15 +1,18 @@
 """What ends by itself: turns without a sign of life, runs that nobody has used for long, and closures of replicas.
 
+A run is given up model by model: where one is asked no more, what it had cached is of no use to the others.
+
 Signs of life and turns that come and go move deadlines all the time, and only later: nothing is moved in a wheel for
 that. What a due bucket names is looked at, and put back if its time has not come.
 """
 
-from luftpause.core.model.ids import Instant, RunId, TurnId
+from luftpause.core.model.ids import Instant, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
+from luftpause.core.scheduling import lapsed
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.state import Bucket, State
-from luftpause.core.scheduling.turns import end, end_run, leave_queue
+from luftpause.core.scheduling.state import Bucket, Part, State, Turn
+from luftpause.core.scheduling.turns import end, end_part, leave_queue
 
 
 def next_deadline(state: State) -> Instant | None:
@@ -22,7 +25,7 @@ def next_deadline(state: State) -> Instant | None:
 
 
 def expire(draft: Draft, now: Instant) -> None:
-    """End every turn whose last sign of life is too old, forget every run at rest for too long, open what is due."""
+    """Give up turns whose last sign of life is too old, forget runs at rest for too long, open what is due."""
     _expire_turns(draft, now)
     _expire_runs(draft, now)
     _open_replicas(draft, now)
@@ -40,30 +43,33 @@ def _expire_turns(draft: Draft, now: Instant) -> None:
                 going_on.append(bucket)
         if going_on:
             draft.peer_deadlines = draft.peer_deadlines.put(peer, min(going_on))
+    given_up: list[Turn] = []
     for _, turn in sorted(over):
         if turn in draft.held:
             leave_queue(draft, turn, now)
             message = f"held turn gave no sign of life for {draft.limits.turn_timeout_s:g} s"
             draft.order(RefuseTurn(turn=turn, why=Refusal(reason=RefusalReason.EXPIRED, message=message)))
         else:
+            given_up.append(draft.turns[turn])
             end(draft, turn, now)
+    lapsed.remember(draft, given_up)
 
 
 def _expire_runs(draft: Draft, now: Instant) -> None:
     expiry_s = draft.limits.run_idle_expiry_s
-    names, draft.run_deadlines = draft.run_deadlines.take_due(now)
-    over: list[tuple[Bucket, RunId]] = []
-    for name in names:
-        run = draft.runs[name]
+    parts, draft.run_deadlines = draft.run_deadlines.take_due(now)
+    over: list[tuple[Bucket, Part]] = []
+    for part in parts:
+        run = draft.runs[part]
         if not run.at_rest:
             continue  # it is put back when it comes to rest
         bucket = draft.run_deadlines.bucket(run.ended_at + expiry_s)
         if draft.run_deadlines.is_due(bucket, now):
-            over.append((bucket, name))
+            over.append((bucket, part))
         else:
-            draft.run_deadlines = draft.run_deadlines.put(name, bucket)
-    for _, run_id in sorted(over):
-        end_run(draft, run_id, now, why=f"no turn for {expiry_s:g} s")
+            draft.run_deadlines = draft.run_deadlines.put(part, bucket)
+    for _, part in sorted(over):
+        end_part(draft, draft.runs[part], now, why=f"no turn for {expiry_s:g} s")
 
 
 def _open_replicas(draft: Draft, now: Instant) -> None:

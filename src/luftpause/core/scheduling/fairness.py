@@ -61,7 +61,7 @@ class _Queue:
     def place(self, held: HeldTurn, now: Instant) -> None:
         """Place a turn that was taken."""
         draft, arrival = self._draft, held.arrival
-        run = draft.runs[arrival.run] if arrival.in_run else None
+        run = draft.runs[arrival.part] if arrival.in_run else None
         home = None if run is None else bound_to(draft.replicas, run)
         among = [draft.replicas[replica] for replica in self._openings[arrival.service_class][held.pool]]
         chosen = choose(among, arrival.service_class, None if home is None else home.replica)

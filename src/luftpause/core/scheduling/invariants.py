@@ -9,16 +9,17 @@ from typing import TypeVar
 
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
-from luftpause.core.scheduling.affinity import candidates, choose, keeps_room, pool_of
+from luftpause.core.scheduling.affinity import away_from, candidates, choose, keeps_room, pool_of
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.parts import parts_of, seen_as
 from luftpause.core.scheduling.ranking import CHUNK_MAX, CHUNK_MIN, Bits, Ranking, union
 from luftpause.core.scheduling.standings import Party, Payer, Standing
-from luftpause.core.scheduling.state import Lane, Place, Pool, Replica, Service, State
+from luftpause.core.scheduling.state import LAPSED_MAX, Lane, Life, Part, Place, Pool, Replica, Service, State
 from luftpause.core.scheduling.tool_history import HISTORIES_MAX
 from luftpause.core.scheduling.wheel import Wheel
 
 Key = TypeVar("Key", bound=Hashable)
-Deadline = TypeVar("Deadline", bound=str)
+Deadline = TypeVar("Deadline", bound=str | tuple[str, str])
 
 
 def check(state: State) -> None:
@@ -50,6 +51,11 @@ def _check_wheel(wheel: Wheel[Deadline]) -> None:
 def _check_open_turns(state: State) -> None:
     both = set(state.turns) & set(state.held)
     assert not both, f"in flight and held at once: {sorted(both)}"
+    revived = set(state.lapsed) & (set(state.turns) | set(state.held))
+    assert not revived, f"given up and open at once: {sorted(revived)}"
+    assert len(state.lapsed) <= LAPSED_MAX, f"{len(state.lapsed)} turns that were given up are remembered"
+    for name, lapsed in state.lapsed.items():
+        assert not lapsed.in_run or lapsed.arrival.part in state.runs, f"{name} is in a run that nobody knows"
     by_peer: dict[str, set[str]] = {}
     for arrival in [turn.arrival for turn in (*state.turns.values(), *state.held.values())]:
         by_peer.setdefault(arrival.peer, set()).add(arrival.turn)
@@ -57,15 +63,19 @@ def _check_open_turns(state: State) -> None:
 
 
 def _check_runs(state: State) -> None:
-    turns: dict[str, set[str]] = {}
-    held: dict[str, list[str]] = {}
+    turns: dict[Part, set[str]] = {}
+    held: dict[Part, list[str]] = {}
     for turn in state.turns.values():
         if turn.in_run:
-            turns.setdefault(turn.arrival.run, set()).add(turn.arrival.turn)
+            turns.setdefault(turn.arrival.part, set()).add(turn.arrival.turn)
     for waiting in sorted(state.held.values(), key=lambda waiting: waiting.seq):
         if waiting.arrival.in_run:
-            held.setdefault(waiting.arrival.run, []).append(waiting.arrival.turn)
+            held.setdefault(waiting.arrival.part, []).append(waiting.arrival.turn)
+    parts = [(run, model) for run, models in state.models_of.items() for model in models]
+    assert all(state.models_of.values()), f"runs without a model: {state.models_of}"
+    _same("parts of runs", sorted(parts), sorted(state.runs))
     for name, run in state.runs.items():
+        _same("what a run is found by", name, run.part)
         assert len(set(run.turns)) == len(run.turns), f"{name} counts a turn twice: {run.turns}"
         _same(f"turns in flight of {name}", set(run.turns), turns.pop(name, set()))
         _same(f"held turns of {name}", list(run.held), held.pop(name, []))
@@ -113,6 +123,9 @@ def _check_replicas(state: State) -> None:
         _check_window(replica)
         assert not replica.healthy or replica.declared, f"{name} is healthy but not declared"
         assert replica.healthy or replica.load is None, f"{name} is unhealthy but reports a load"
+        assert replica.load is not None or not replica.foreign, f"{name} has foreign load and reports none"
+        assert replica.foreign >= 0, f"foreign load of {replica.foreign} on {name}"
+        assert replica.peak >= replica.in_flight, f"{name} has {replica.in_flight} in flight, {replica.peak} at most"
         if replica.declared and replica.spec is not None:
             for model in set(replica.spec.models):
                 serving.setdefault((replica.spec.kind, model), []).append((replica.order, name))
@@ -140,21 +153,35 @@ def _check_lanes(state: State) -> None:
     for name, held in state.held.items():
         arrival = held.arrival
         assert name == arrival.turn, f"{arrival.turn} is held as {name}"
-        run = state.runs[arrival.run] if arrival.in_run else None
+        run = state.runs[arrival.part] if arrival.in_run else None
         _same(f"pool of {name}", held.pool, pool_of(state.replicas, run, arrival))
+        away = away_from(state.replicas, run, held.pool)
+        # Who is away from a home that began another life since is away from nobody.
+        told = None if _is_past(state, held.away_from) else held.away_from
+        assert told == away, f"{name} is away from {away}, not from {held.away_from}"
         assert (arrival.kind, arrival.model) in state.serving, (
             f"{name} is held for {arrival.model}, which nobody serves"
         )
         lanes.setdefault(held.pool, {}).setdefault(held.lane, []).append(held.place)
+    absent: dict[Life, dict[str, Place]] = {}
+    for name, held in state.held.items():
+        if held.away_from is not None:
+            absent.setdefault(held.away_from, {})[name] = held.place
+    _same("turns away from their home", {life: dict(places) for life, places in state.away.items()}, absent)
     expected = {
         pool: {lane: tuple(sorted(places)) for lane, places in by_lane.items()} for pool, by_lane in lanes.items()
     }
     _same("lanes", {pool: dict(by_lane) for pool, by_lane in state.lanes.items()}, expected)
 
 
+def _is_past(state: State, life: Life | None) -> bool:
+    home = None if life is None else state.replicas.get(life[0])
+    return home is None or life is None or home.epoch != life[1]
+
+
 def _check_counts(state: State) -> None:
-    phases = ((run.phase, run.service_class) for run in state.runs.values())
-    _same_counts("runs by phase and class", state.run_counts, phases)
+    seen = [seen_as(parts_of(state, run)) for run in state.models_of]
+    _same_counts("runs by phase and class", state.run_counts, [each for each in seen if each is not None])
 
 
 def _check_tools(state: State) -> None:

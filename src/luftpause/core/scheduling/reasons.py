@@ -18,11 +18,15 @@ class PlacedBecause(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingForRoom:
-    """Every replica that may serve the turn is full; this is the one that came closest."""
+    """Every replica that may serve the turn is full; this is the one that came closest.
+
+    `foreign`: requests of others, past us, that its engine has to do besides; they take room too.
+    """
 
     replica: ReplicaId
     in_flight: int
     capacity: int
+    foreign: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +60,12 @@ class WindowFull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingForHome:
-    """The run's prefix is cached on a replica that has no room now."""
+    """The run's prefix is cached on a replica that has no room now. `foreign` as with `WaitingForRoom`."""
 
     replica: ReplicaId
     in_flight: int
     capacity: int
+    foreign: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +109,8 @@ HoldReason: TypeAlias = (
 def explain(reason: HoldReason) -> str:
     """Return the reason as one sentence without its full stop."""
     match reason:
-        case WaitingForRoom(replica=replica, in_flight=in_flight, capacity=capacity):
-            words = f"waiting for room: {replica} runs {in_flight} of {capacity}"
+        case WaitingForRoom(replica=replica, in_flight=in_flight, capacity=capacity, foreign=foreign):
+            words = f"waiting for room: {replica} runs {in_flight} of {capacity}{_besides(foreign)}"
         case RoomKept(replica=replica, paused_interactive=paused):
             words = f"room on {replica} is kept for {_several(paused, 'interactive run')} paused on a tool"
         case AwaitingReturn(replica=replica):
@@ -113,8 +118,9 @@ def explain(reason: HoldReason) -> str:
         case WindowFull(replica=replica, turns=turns, refused=refused):
             before = "refused a turn" if refused else "came back"
             words = f"{replica} {before} a moment ago and takes {_several(turns, 'turn')} until it has answered some"
-        case WaitingForHome(replica=replica, in_flight=in_flight, capacity=capacity):
+        case WaitingForHome(replica=replica, in_flight=in_flight, capacity=capacity, foreign=foreign):
             words = f"waiting for its home {replica}, where its prefix is cached: {in_flight} of {capacity} in flight"
+            words += _besides(foreign)
         case NoHealthyReplica(model=model, cause=cause):
             words = f"no healthy replica serves {model}" + (f": {cause}" if cause else " yet")
         case ReplicaClosed(replica=replica):
@@ -124,6 +130,10 @@ def explain(reason: HoldReason) -> str:
         case _:
             assert_never(reason)
     return words
+
+
+def _besides(foreign: int) -> str:
+    return f", and its engine has {_several(foreign, 'request')} of others" if foreign else ""
 
 
 def _several(number: int, what: str) -> str:

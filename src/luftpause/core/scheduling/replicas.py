@@ -6,13 +6,14 @@ Knows nothing of how a probe is made.
 
 from collections.abc import Iterable
 
-from luftpause.core.model.ids import Instant, ReplicaId
+from luftpause.core.model.ids import Instant, ReplicaId, TurnId
 from luftpause.core.model.replicas import EngineKind, ReplicaSpec
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed
-from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, services_of
+from luftpause.core.scheduling.foreign import after_report
+from luftpause.core.scheduling.state import Pool, Replica, services_of
 from luftpause.core.scheduling.turns import leave_queue, unknown_model
 from luftpause.core.scheduling.windows import after_outage, after_refusal
 
@@ -26,7 +27,9 @@ def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
     if known is None:
         fresh = Replica(replica=spec.replica, spec=spec, declared=True, order=seq, epoch=seq, engine=spec.engine)
     elif not known.declared:
-        fresh = known._replace(spec=spec, declared=True, order=seq, seen_healthy=False, engine=spec.engine)
+        fresh = known._replace(
+            spec=spec, declared=True, order=seq, seen_healthy=False, engine=spec.engine, peak=known.in_flight
+        )
     else:
         draft.withdraw(known)
         fresh = _reborn(known, seq)._replace(spec=spec, seen_healthy=False, engine=spec.engine)
@@ -48,7 +51,7 @@ def remove(draft: Draft, replica: ReplicaId, now: Instant) -> None:
     _settle(draft, replica, known.spec, now)
 
 
-def probe(draft: Draft, event: ReplicaProbed) -> None:
+def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
     """Take in what a probe saw; a replica that nobody declared is none of ours."""
     known = draft.replicas.get(event.replica)
     if known is None or not known.declared or known.spec is None:
@@ -60,10 +63,10 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
     if known.healthy and not event.healthy:
         before = _reborn(known, draft.take_seq())
     comes_back = event.healthy and known.seen_healthy and not known.healthy
-    fresh = before._replace(
+    reported = after_report(before, event.load, now) if event.healthy else before._replace(load=None)
+    fresh = reported._replace(
         healthy=event.healthy,
         seen_healthy=known.seen_healthy or event.healthy,
-        load=event.load if event.healthy else None,
         engine=engine,
         why="" if event.healthy else event.cause,
         window=after_outage(draft.limits) if comes_back else before.window,
@@ -72,8 +75,8 @@ def probe(draft: Draft, event: ReplicaProbed) -> None:
         return
     draft.set_replica(fresh)
     if event.healthy is not known.healthy:
-        # Whoever falls ill lets its own go; whoever is well again may find its own among those that may go anywhere.
-        _reassign(draft, (known.replica, *services_of(known.spec)) if event.healthy else (known.replica,))
+        # Whoever falls ill lets its own go; whoever is well again takes back those that are away from it.
+        _reassign(draft, _away(draft, fresh) if event.healthy else _held_in(draft, known.replica))
 
 
 def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
@@ -95,29 +98,45 @@ def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
 
 def _reborn(replica: Replica, epoch: int) -> Replica:
     """Return the replica at the start of a new life: what was bound to the old one is bound no more."""
-    return replica._replace(epoch=epoch, healthy=False, load=None, kept=0, why="", closed_until=None, window=None)
+    return replica._replace(
+        epoch=epoch,
+        healthy=False,
+        load=None,
+        kept=0,
+        why="",
+        closed_until=None,
+        window=None,
+        peak=replica.in_flight,
+        surplus=None,
+        foreign=0,
+        heard_at=None,
+    )
 
 
 def _settle(draft: Draft, replica: ReplicaId, old: ReplicaSpec, now: Instant) -> None:
     """Move the held turns of a changed replica to the pools they belong to now; refuse those that nobody serves."""
-    services = services_of(old)
-    _reassign(draft, (replica, *services))
-    for service in services:
+    _reassign(draft, _held_in(draft, replica))
+    for service in services_of(old):
         if service not in draft.serving:
-            for held in _held_in(draft, service):
-                leave_queue(draft, held.arrival.turn, now)
-                draft.order(RefuseTurn(turn=held.arrival.turn, why=unknown_model(draft, held.arrival)))
+            for turn in _held_in(draft, service):
+                held = leave_queue(draft, turn, now)
+                draft.order(RefuseTurn(turn=turn, why=unknown_model(draft, held.arrival)))
 
 
-def _reassign(draft: Draft, pools: Iterable[Pool]) -> None:
-    for pool in pools:
-        for held in _held_in(draft, pool):
-            draft.reassign(held.arrival.turn)
+def _reassign(draft: Draft, turns: Iterable[TurnId]) -> None:
+    for turn in turns:
+        draft.reassign(turn)
 
 
-def _held_in(draft: Draft, pool: Pool) -> list[HeldTurn]:
+def _held_in(draft: Draft, pool: Pool) -> list[TurnId]:
+    """Return the turns held in a pool, in order of arrival."""
     lanes = draft.lanes.get(pool)
     if lanes is None:
         return []
-    places = sorted(place for lane in lanes.values() for place in lane)
-    return [draft.held[turn] for _, _, turn in places]
+    return [turn for _, _, turn in sorted(place for lane in lanes.values() for place in lane)]
+
+
+def _away(draft: Draft, home: Replica) -> list[TurnId]:
+    """Return the held turns that are away from a home, in order of arrival; those of its earlier lives have none."""
+    places = draft.away.get((home.replica, home.epoch))
+    return [] if places is None else [turn for _, _, turn in sorted(places.values())]

@@ -1,11 +1,13 @@
 """Rebuilding what the scheduler forgot, or never heard, from what a dataplane remembers."""
 
-from luftpause.core.model.ids import Instant, PeerId, ReplicaId
+from luftpause.core.model.ids import Instant, PeerId
+from luftpause.core.scheduling import lapsed
+from luftpause.core.scheduling.adopting import adopt, noted
 from luftpause.core.scheduling.ages import instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import KnownRun, OpenTurn, PeerResynced, RunPhase, TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
-from luftpause.core.scheduling.state import Replica, Run, Turn
+from luftpause.core.scheduling.state import Run, Turn
 from luftpause.core.scheduling.turns import end, leave_queue
 
 
@@ -13,6 +15,7 @@ def resync(draft: Draft, event: PeerResynced, now: Instant) -> None:
     """End the peer's turns that it did not name, take in those that it did, then its runs."""
     named = frozenset(turn.turn for turn in event.turns)
     _end_turns_of(draft, event.peer, named, now)
+    lapsed.forget(draft, event.peer)
     for turn in event.turns:
         _adopt_turn(draft, event.peer, turn, now)
     for run in event.runs:
@@ -22,6 +25,7 @@ def resync(draft: Draft, event: PeerResynced, now: Instant) -> None:
 def lose(draft: Draft, peer: PeerId, now: Instant) -> None:
     """End all turns of a dataplane that stayed away."""
     _end_turns_of(draft, peer, frozenset(), now)
+    lapsed.forget(draft, peer)
 
 
 def _end_turns_of(draft: Draft, peer: PeerId, named: frozenset[str], now: Instant) -> None:
@@ -48,23 +52,21 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
         principal=known.principal,
         shape=known.shape,
     )
-    replica = _replica(draft, known.replica)
-    draft.track(known.turn, peer, now)
-    draft.charge(
-        Turn(
-            arrival=arrival,
-            replica=known.replica,
-            why=PlacedBecause.RESYNCED,
-            held_s=0.0,
-            seq=draft.take_seq(),
-            in_run=arrival.in_run,
-        )
+    turn = Turn(
+        arrival=arrival,
+        replica=known.replica,
+        why=PlacedBecause.RESYNCED,
+        held_s=0.0,
+        seq=draft.take_seq(),
+        in_run=arrival.in_run,
     )
+    replica = adopt(draft, turn, now)
     if arrival.in_run:
-        run = draft.runs.get(known.run)
+        run = draft.runs.get(arrival.part)
         if run is None:
             run = Run(
                 run=known.run,
+                model=known.model,
                 principal=known.principal,
                 caller=known.caller,
                 service_class=known.service_class,
@@ -78,31 +80,22 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
 def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
     """Take in a run at rest, unless what we know of it is newer. Time that it spent paused already counts."""
     ended_at = instant_before(now, known.age_s)
-    run = draft.runs.get(known.run)
+    run = draft.runs.get((known.run, known.model))
     if run is not None and (not run.at_rest or run.ended_at >= ended_at):
         return
     paused = known.phase is RunPhase.PAUSED
     draft.set_run(
         Run(
             run=known.run,
+            model=known.model,
             principal=known.principal,
             caller=known.caller,
             service_class=known.service_class,
             ended_at=ended_at,
             parent=None if run is None else run.parent,
             home=known.replica,
-            home_epoch=_replica(draft, known.replica).epoch,
+            home_epoch=noted(draft, known.replica).epoch,
             paused=paused,
             out_on=draft.tools.slowest(known.tools) if paused else None,
         )
     )
-
-
-def _replica(draft: Draft, replica: ReplicaId) -> Replica:
-    """Return the replica, noted but not declared if we never heard of it."""
-    known = draft.replicas.get(replica)
-    if known is None:
-        seq = draft.take_seq()
-        known = Replica(replica=replica, spec=None, declared=False, order=seq, epoch=seq)
-        draft.set_replica(known)
-    return known

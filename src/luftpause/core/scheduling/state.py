@@ -49,6 +49,12 @@ Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
 Place: TypeAlias = tuple[float, int, TurnId]
 """A held turn's place in its lane: instant of arrival, sequence number, turn."""
 
+Part: TypeAlias = tuple[RunId, ModelName]
+"""A run as far as one model takes part in it: what one model has cached, and waits for, is none of another's."""
+
+Life: TypeAlias = tuple[ReplicaId, int]
+"""A replica in one of its epochs."""
+
 Bucket: TypeAlias = int
 """A deadline, rounded up as a `Wheel` does it."""
 
@@ -56,6 +62,9 @@ EXPIRY_STEP_S_MIN = 0.001
 EXPIRY_STEP_S_MAX = 1.0
 """Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
 
+
+LAPSED_MAX = 1024
+"""Turns given up for want of a sign of life that are remembered, those placed last."""
 
 REOPENING_STEP_S = 0.125
 """A closed replica opens at most this much too late."""
@@ -113,6 +122,10 @@ class Replica(NamedTuple):
         returning: turns in flight of interactive runs that came back from a tool when it was full, and have no first
             token yet: batch waits for that.
         window: what it may have in flight for now, after an outage or a refusal; None while it may take any number.
+        peak: the most turns that it had in flight since its last report: none of these is foreign (see `foreign.py`).
+        surplus: requests beyond those in its last report; None before the first one of this epoch.
+        foreign: requests that others sent to its engine past us, as far as two reports agree: they count as in flight.
+        heard_at: when its last report came.
     """
 
     replica: ReplicaId
@@ -132,6 +145,10 @@ class Replica(NamedTuple):
     batch: int = 0
     returning: int = 0
     window: Window | None = None
+    peak: int = 0
+    surplus: int | None = None
+    foreign: int = 0
+    heard_at: Instant | None = None
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""
@@ -145,7 +162,7 @@ def services_of(spec: ReplicaSpec | None) -> tuple[Service, ...]:
 
 
 class Run(NamedTuple):
-    """An agent's conversation, as far as scheduling cares.
+    """An agent's conversation with one model, as far as scheduling cares. A run that asks several has one for each.
 
     Attributes:
         service_class: of the turn that arrived last.
@@ -160,6 +177,7 @@ class Run(NamedTuple):
     """
 
     run: RunId
+    model: ModelName
     principal: PrincipalId
     caller: CallerId
     service_class: ServiceClass
@@ -171,6 +189,11 @@ class Run(NamedTuple):
     held: tuple[TurnId, ...] = ()
     paused: bool = False
     out_on: ToolName | None = None
+
+    @property
+    def part(self) -> Part:
+        """By what it is found."""
+        return self.run, self.model
 
     @property
     def phase(self) -> RunPhase:
@@ -205,12 +228,20 @@ class Turn(NamedTuple):
 
 
 class HeldTurn(NamedTuple):
-    """A turn that waits here. `arrived_at` counts what it waited elsewhere before; `seq` breaks ties."""
+    """A turn that waits here.
+
+    Attributes:
+        arrived_at: counts what it waited elsewhere before.
+        seq: breaks ties.
+        away_from: the home that it is to wait for once that takes turns again; None while it stands where it belongs.
+            A home that began another life since is as good as none.
+    """
 
     arrival: TurnArrived
     arrived_at: Instant
     seq: int
     pool: Pool
+    away_from: Life | None = None
 
     @property
     def lane(self) -> Lane:
@@ -238,30 +269,36 @@ class State(NamedTuple):
 
     Attributes:
         peer_deadlines: when to look at a dataplane's open turns next: never after the first of them is over.
-        run_deadlines: when to look at a run next: never after it has been at rest for too long.
+        run_deadlines: when to look at a part of a run next: never after it has been at rest for too long.
         replica_deadlines: when to look at a closed replica next: never later than a moment after it is to open.
+        models_of: the models that take part in each run, in the order in which they were asked first.
         serving: declared replicas by what they offer, in order of declaration.
         lanes: held turns by pool and lane, each lane in order of arrival.
+        away: held turns by the home that they are away from, with their places.
+        lapsed: turns in flight that were given up for want of a sign of life: their dataplane may be frozen only.
         open_by_peer: the open turns of each dataplane, held ones included, each with the bucket in which it is over
             unless it gives a sign of life before.
         queue_bits: the bit of each queue with held turns: no other of them has it.
         standings: what each principal and each caller has had: turns in flight, and when it was served last.
         lineup: who waits, and in which queues, in fair order.
-        run_counts: runs by phase and class.
+        run_counts: runs by phase and class, each counted once (see `parts.py`).
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
         tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
     """
 
     limits: Limits
     peer_deadlines: Wheel[PeerId]
-    run_deadlines: Wheel[RunId]
+    run_deadlines: Wheel[Part]
     replica_deadlines: Wheel[ReplicaId]
     replicas: Map[ReplicaId, Replica] = Map()
-    runs: Map[RunId, Run] = Map()
+    runs: Map[Part, Run] = Map()
+    models_of: Map[RunId, tuple[ModelName, ...]] = Map()
     turns: Map[TurnId, Turn] = Map()
     held: Map[TurnId, HeldTurn] = Map()
     serving: Map[Service, tuple[ReplicaId, ...]] = Map()
     lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = Map()
+    away: Map[Life, Map[TurnId, Place]] = Map()
+    lapsed: Map[TurnId, Turn] = Map()
     open_by_peer: Map[PeerId, Map[TurnId, Bucket]] = Map()
     queue_bits: Map[Queue, Bits] = Map()
     standings: Standings = Standings()

@@ -9,9 +9,10 @@ from dataclasses import replace
 from luftpause.core.model.ids import Instant, RunId, ToolName, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason, no_such_model
 from luftpause.core.model.turns import TurnShape
+from luftpause.core.scheduling import lapsed
 from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.admission import takes_back, why_held
-from luftpause.core.scheduling.affinity import bound_to, candidates, choose, nearest, pool_of, returns_to
+from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, choose, nearest, pool_of, returns_to
 from luftpause.core.scheduling.ages import age_in, instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
@@ -50,8 +51,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     if chosen is not None:
         place(draft, arrival, run, chosen, held_s=arrival.age_s)
         return
-    held = HeldTurn(arrival=arrival, arrived_at=arrived_at, seq=draft.take_seq(), pool=pool)
-    draft.enqueue(held)
+    away = away_from(draft.replicas, run, pool)
+    draft.enqueue(HeldTurn(arrival, arrived_at, draft.take_seq(), pool, away))
     if run is not None:
         draft.set_run(run._replace(held=(*run.held, arrival.turn), out_on=None))
     draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
@@ -112,7 +113,7 @@ def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
     """Take a held turn out of the queue; its run keeps its phase."""
     held = draft.dequeue(turn)
     draft.untrack(turn, held.arrival.peer)
-    run = draft.runs.get(held.arrival.run)
+    run = draft.runs.get(held.arrival.part)
     if run is not None and turn in run.held:
         draft.set_run(run._replace(held=without(run.held, turn), ended_at=now))
     return held
@@ -120,17 +121,23 @@ def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
 
 def end_run(draft: Draft, run_id: RunId, now: Instant, *, why: str) -> None:
     """Forget a run. Its held turns are refused; those in flight stay charged to their replica until they end."""
-    run = draft.runs.get(run_id)
-    if run is None:
-        return
-    for turn in run.held:
+    models = draft.models_of.get(run_id, ())
+    for _, turn in sorted((draft.held[turn].seq, turn) for model in models for turn in draft.runs[run_id, model].held):
         leave_queue(draft, turn, now)
         refusal = Refusal(reason=RefusalReason.RUN_ENDED, message=f"run '{run_id}' was ended while its turn was held")
         draft.order(RefuseTurn(turn=turn, why=refusal))
-    run = draft.runs[run_id]
+    for model in models:
+        end_part(draft, draft.runs[run_id, model], now, why=why)
+
+
+def end_part(draft: Draft, run: Run, now: Instant, *, why: str) -> None:
+    """Forget a run with one model, where none of its turns is held; with its last model it is forgotten altogether."""
     draft.teach(run, now, now, is_lost=True)
+    if draft.lapsed:
+        lapsed.leave_run(draft, run)
     draft.drop_run(run)
-    draft.order(ForgetRun(run=run_id, why=why))
+    if run.run not in draft.models_of:
+        draft.order(ForgetRun(run=run.run, why=why))
 
 
 def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
@@ -156,10 +163,11 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
     """Return the run as this arrival makes it, None for a turn that is in no run. A new run is not stored yet."""
     if not arrival.in_run:
         return None
-    known = draft.runs.get(arrival.run)
+    known = draft.runs.get(arrival.part)
     if known is None:
         return Run(
             run=arrival.run,
+            model=arrival.model,
             principal=arrival.principal,
             caller=arrival.caller,
             service_class=arrival.service_class,
@@ -174,7 +182,7 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
         # A run that turned to batch needs no room kept any more; those who waited for that room come first.
         draft.set_run(run)
         drain(draft, now)
-        run = draft.runs[arrival.run]
+        run = draft.runs[arrival.part]
     return run
 
 
@@ -186,7 +194,7 @@ def _end_in_flight(
         _widen(draft, draft.replicas[turn.replica])
     draft.discharge(turn)
     draft.untrack(arrival.turn, arrival.peer)
-    run = draft.runs.get(arrival.run) if turn.in_run else None
+    run = draft.runs.get(arrival.part) if turn.in_run else None
     if run is None:
         return
     turns = without(run.turns, arrival.turn)

@@ -51,7 +51,8 @@ class ReplicaView:
     """One replica. `why` says what made its last probe fail.
 
     `capacity` is None while its turns are not capped; `kept` is the room that batch leaves free. `window` is not None
-    while an outage or a refusal caps its turns, and is part of the capacity.
+    while an outage or a refusal caps its turns, and is part of the capacity. `foreign` counts what others sent to its
+    engine past us, which is off the capacity already.
     """
 
     name: ReplicaId
@@ -65,6 +66,7 @@ class ReplicaView:
     kept: int
     placed: int
     load: Load | None
+    foreign: int
     why: str
     window: Window | None
 
@@ -194,6 +196,7 @@ def _view_replica(replica: Replica) -> ReplicaView:
         kept=replica.kept,
         placed=replica.placed,
         load=replica.load,
+        foreign=replica.foreign,
         why=replica.why,
         window=replica.window,
     )

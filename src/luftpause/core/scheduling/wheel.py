@@ -13,7 +13,7 @@ from immutables import Map
 
 from luftpause.core.model.ids import Instant
 
-Key = TypeVar("Key", bound=str)
+Key = TypeVar("Key", bound=str | tuple[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,22 +97,13 @@ def _offer(
         principal=standing.principal,
         keys=IdentityKeys(
             run=standing.run,
-            session=_of_model(harness.session, found),
+            session=harness.session,
             tool_calls=found.tool_calls,
             cache_key=found.cache_key,
             said=() if said is None else said.marks,
             parent=standing.parent,
-            parent_session=_of_model(harness.parent, found),
+            parent_session=harness.parent,
         ),
         prompt_bytes=prompt_bytes,
         shape=found.shape,
     )
-
-
-def _of_model(session: str, found: Peek) -> str:
-    """Return a harness's session as far as one model takes part in it.
-
-    A harness asks small models about titles and the like in the same session: what one model has cached is none of the
-    other's, and such a question must not end the pause of the run beside it.
-    """
-    return f"{session} {found.model}" if session else ""

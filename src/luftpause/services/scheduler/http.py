@@ -97,6 +97,7 @@ def _replica(replica: ReplicaView) -> Json:
         "turns_placed": replica.placed,
         "why": replica.why,
         "load": None if load is None else {"running": load.running, "waiting": load.waiting},
+        "foreign": replica.foreign,
     }
 
 

@@ -7,7 +7,7 @@ cache key, what was said in it. A mark of two runs identifies neither. Knows no 
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from luftpause.core.model.ids import Instant, Mark, PrincipalId, RunId
@@ -29,10 +29,11 @@ class RunIdentity:
 
     Args:
         memory_s: how long an id or mark is remembered after it was last seen, seconds.
-        find: returns what the scheduler knows of a run; the owner of a run that it knows is never forgotten.
+        find: returns what the scheduler knows of a run with each of its models; the owner of one that it knows is
+            never forgotten.
     """
 
-    def __init__(self, *, memory_s: float, find: Callable[[RunId], Run | None]) -> None:
+    def __init__(self, *, memory_s: float, find: Callable[[RunId], Sequence[Run]]) -> None:
         self._memory_s = memory_s
         self._find = find
         self._owners: OrderedDict[RunId, tuple[PrincipalId, Instant]] = OrderedDict()
@@ -108,8 +109,9 @@ class RunIdentity:
         return run
 
     def _at_rest(self, run: RunId | None, *, may_be_paused: bool) -> RunId | None:
-        known = None if run is None else self._find(run)
-        return run if known is not None and known.at_rest and (may_be_paused or not known.paused) else None
+        parts = () if run is None else self._find(run)
+        rests = all(part.at_rest and (may_be_paused or not part.paused) for part in parts)
+        return run if parts and rests else None
 
     def _marked(self, principal: PrincipalId, marks: Iterable[Mark]) -> RunId | None:
         """Return the one run that marks point to; None when there is none, or more than one."""
@@ -136,7 +138,7 @@ class RunIdentity:
             if seen >= limit and len(self._owners) <= ENTRIES_MAX:
                 oldest = min(oldest, seen)
                 break
-            if self._find(name) is not None and len(self._owners) <= ENTRIES_MAX:
+            if self._find(name) and len(self._owners) <= ENTRIES_MAX:
                 self._owners[name] = (principal, now)
                 self._owners.move_to_end(name)
             else:

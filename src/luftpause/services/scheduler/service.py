@@ -33,6 +33,7 @@ from luftpause.core.scheduling.events import (
     TurnReport,
     WokeUp,
 )
+from luftpause.core.scheduling.parts import parts_of
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.services import service_for
 from luftpause.core.scheduling.state import Decision, Run, State, empty_state
@@ -75,7 +76,7 @@ class SchedulerService:
         self.settings = settings
         self._witnesses = tuple(witnesses)
         self._state = empty_state(settings.limits)
-        self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=self._find_run)
+        self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=self._parts_of)
         self._metrics = SchedulerMetrics(lambda: self._state, self.now)
         self._mailbox: deque[Event] = deque()
         self._busy = False
@@ -149,7 +150,7 @@ class SchedulerService:
     def report(self, report: TurnReport) -> None:
         """See `SchedulerDesk.report`."""
         if isinstance(report, TurnFinished) and (report.tool_calls or report.marks):
-            turn = self._state.turns.get(report.turn)
+            turn = self._state.turns.get(report.turn) or self._state.lapsed.get(report.turn)
             if turn is not None and turn.in_run:
                 marks = (*call_marks(report.tool_calls), *report.marks)
                 self._identity.learn(turn.arrival.run, marks, self.now())
@@ -194,8 +195,8 @@ class SchedulerService:
         """Take in what a probe saw."""
         self._submit(probe)
 
-    def _find_run(self, run: RunId) -> Run | None:
-        return self._state.runs.get(run)
+    def _parts_of(self, run: RunId) -> tuple[Run, ...]:
+        return parts_of(self._state, run)
 
     def _run_of(self, offer: TurnOffer, now: Instant) -> RunId:
         """Return the run of an offer. An open turn that is offered again belongs where it belonged.
@@ -212,8 +213,9 @@ class SchedulerService:
         return run
 
     def _known(self, turn: TurnId) -> TurnArrived | None:
-        """Return what is known of a turn that is open already."""
-        found = self._state.turns.get(turn) or self._state.held.get(turn)
+        """Return what is known of a turn that is open already, or was given up and may be."""
+        state = self._state
+        found = state.turns.get(turn) or state.held.get(turn) or state.lapsed.get(turn)
         return None if found is None else found.arrival
 
     def _arrival(self, offer: TurnOffer, run: RunId) -> TurnArrived:

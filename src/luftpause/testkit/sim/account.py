@@ -36,8 +36,9 @@ class Account:
         """
         book = self.book
         if isinstance(event, TurnArrived):
+            book.renew(event.turn, now)
             if book.is_open(event.turn):
-                self._judge_repetition(event, now, actions)
+                self._judge_repetition(event, actions)
                 return
             if not book.is_served(event):
                 _only_refusal(actions, event.turn, RefusalReason.UNKNOWN_MODEL)
@@ -77,9 +78,8 @@ class Account:
             answers = [action for action in actions if not isinstance(action, ForgetRun) and action.turn == event.turn]
             assert len(answers) == 1, f"one offer, one answer: {answers}"
 
-    def _judge_repetition(self, event: TurnArrived, now: float, actions: Sequence[Action]) -> None:
+    def _judge_repetition(self, event: TurnArrived, actions: Sequence[Action]) -> None:
         """The same turn is offered again: the same answer, and nobody moves."""
-        self.book.renew(event.turn, now)
         assert len(actions) == 1, f"an offer made again led to {actions}"
         flight = self.book.flying.get(event.turn)
         match actions[0]:
@@ -103,7 +103,8 @@ class Account:
         site = book.sites[action.replica]
         newcomer = isinstance(event, TurnArrived) and event.turn == action.turn
         if newcomer and offer.shape is TurnShape.ERRAND:
-            ranks = {name: (book.sites[name].closed_until is not None, book.sites[name].flying) for name in sites}
+            able = {name: book.sites[name] for name in sites}
+            ranks = {name: (each.closed_until is not None, each.flying + each.foreign) for name, each in able.items()}
             assert ranks[action.replica] == min(ranks.values()), f"{action.turn} went to {action.replica}: {ranks}"
         elif not self._has_room(site, action.replica, offer.service_class):
             owed = newcomer and self._owed_home(offer) == action.replica
@@ -140,11 +141,11 @@ class Account:
             return False
         if site.flying == 0:
             return True
-        queues = site.load is not None and site.load.waiting > 0
-        if service_class is ServiceClass.BATCH and queues and self._is_batch_barred(name):
+        most = site.most
+        if service_class is ServiceClass.BATCH and most is not None and self._is_batch_barred(name):
             return False
         kept = self.book.kept_on(name) if service_class is ServiceClass.BATCH else 0
-        widths = [site.load.running] if site.load is not None and queues else []
+        widths = [] if most is None else [most]
         widths += [] if site.narrow is None else [site.narrow.width]
         return all(site.flying + kept < width for width in widths)
 
@@ -168,9 +169,7 @@ class Account:
             return None
         flights = [flight for flight in book.flying.values() if flight.replica == name]
         batch = sum(flight.offer.service_class is ServiceClass.BATCH for flight in flights)
-        queues = site.load is not None and site.load.waiting > 0
-        most = max(1, site.load.running) if site.load is not None and queues else math.inf
-        return name if site.flying - batch < most else None
+        return name if site.most is None or site.flying - batch < site.most else None
 
     def _judge_rest(self) -> None:
         """Nobody waits beside room."""

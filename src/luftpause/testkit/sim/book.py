@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from itertools import count
 from typing import assert_never
 
-from luftpause.core.model.ids import CallerId, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import CallerId, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import RefusalReason
-from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.events import (
     Event,
@@ -34,8 +34,9 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.state import Limits
-from luftpause.testkit.sim.narrow import Narrow, halved
+from luftpause.testkit.sim.narrow import halved
 from luftpause.testkit.sim.records import Due, Flight, Life, Site, Waiting
+from luftpause.testkit.sim.sites import adopted, declared, noted, probed, removed
 
 OLDEST_S = 1e9
 """No age that a peer tells counts for more."""
@@ -51,9 +52,10 @@ class Book:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.sites: dict[ReplicaId, Site] = {}
-        self.lives: dict[RunId, Life] = {}
+        self.lives: dict[tuple[RunId, ModelName], Life] = {}
         self.flying: dict[TurnId, Flight] = {}
         self.waiting: dict[TurnId, Waiting] = {}
+        self.lapsed: dict[TurnId, Flight] = {}
         self.flying_by_principal: Counter[PrincipalId] = Counter()
         self.flying_by_payer: Counter[tuple[PrincipalId, CallerId]] = Counter()
         self.served: dict[PrincipalId | tuple[PrincipalId, CallerId], int] = {}
@@ -110,8 +112,10 @@ class Book:
         return min(ends, default=None)
 
     def renew(self, turn: TurnId, now: float) -> None:
-        """Note a sign of life of an open turn."""
-        if turn in self.flying:
+        """Note a sign of life of an open turn. One that was given up is charged again."""
+        if turn in self.lapsed:
+            self._revive(turn, now)
+        elif turn in self.flying:
             self.flying[turn].seen_at = now
         elif turn in self.waiting:
             self.waiting[turn].seen_at = now
@@ -138,8 +142,8 @@ class Book:
             life.waiting -= 1
         self._fly(waiting.offer, replica, waiting.seen_at)
         site = self.sites[replica]
-        if comes_back and site.load is not None and site.load.waiting > 0:
-            self.flying[turn].bars_batch = site.flying + self.kept_on(replica) >= site.load.running
+        if comes_back and site.most is not None:
+            self.flying[turn].bars_batch = site.flying + self.kept_on(replica) >= site.most
 
     def take(self, event: Event, now: float) -> Due:
         """Take in an event, but no order; an offer must be new, and served by someone."""
@@ -150,7 +154,7 @@ class Book:
             case FirstTokenSeen() | TurnsRenewed() | TurnFinished() | TurnFailed() | TurnAbandoned():
                 self._take_in_report(event, now)
             case RunEnded():
-                self._forget(event.run, due)
+                self._end_run(event.run, due)
             case ReplicaAdded() | ReplicaRemoved() | ReplicaProbed():
                 self._take_in_site(event, now, due)
             case PeerResynced():
@@ -166,15 +170,24 @@ class Book:
                 assert_never(event)
         return due
 
+    def _revive(self, turn: TurnId, now: float) -> None:
+        lapsed = self.lapsed.pop(turn)
+        adopted(self._note(lapsed.replica))
+        life = self._life_of(lapsed.offer) if lapsed.in_run else None
+        home = None if life is None else (life.home, life.home_life)
+        self._fly(lapsed.offer, lapsed.replica, now, in_run=lapsed.in_run)
+        if life is not None and home is not None:
+            life.home, life.home_life = home
+
     def _take_in_report(self, report: TurnReport, now: float) -> None:
+        for turn in report.turns if isinstance(report, TurnsRenewed) else (report.turn,):
+            self.renew(turn, now)
         match report:
             case FirstTokenSeen():
-                self.renew(report.turn, now)
                 if report.turn in self.flying:
                     self.flying[report.turn].bars_batch = False
             case TurnsRenewed():
-                for turn in report.turns:
-                    self.renew(turn, now)
+                pass
             case TurnFinished():
                 self._end(report.turn, now, paused=bool(report.tool_calls), answered=True)
             case TurnFailed():
@@ -199,23 +212,25 @@ class Book:
         return site if site is not None and site.life == life.home_life else None
 
     def _life_of(self, offer: TurnArrived) -> Life | None:
-        return self.lives.get(offer.run) if _is_in_run(offer) else None
+        return self.lives.get((offer.run, offer.model)) if _is_in_run(offer) else None
 
     def _wait(self, offer: TurnArrived, now: float) -> None:
         arrived_at = now - min(max(0.0, offer.age_s), OLDEST_S)
         self.waiting[offer.turn] = Waiting(offer, arrived_at, next(self._numbers), now)
         if _is_in_run(offer):
-            life = self.lives.get(offer.run)
+            name = offer.run, offer.model
+            life = self.lives.get(name)
             if life is None:
-                life = self.lives[offer.run] = Life(offer.service_class, offer.principal, offer.caller, now)
+                life = self.lives[name] = Life(offer.service_class, offer.principal, offer.caller, now)
             life.service_class, life.caller = offer.service_class, offer.caller
             life.waiting += 1
 
-    def _fly(self, offer: TurnArrived, replica: ReplicaId, seen_at: float) -> None:
-        life = self._life_of(offer)
+    def _fly(self, offer: TurnArrived, replica: ReplicaId, seen_at: float, *, in_run: bool = True) -> None:
+        life = self._life_of(offer) if in_run else None
         self.flying[offer.turn] = Flight(offer, replica, life is not None, seen_at)
         site = self.sites[replica]
         site.flying += 1
+        site.peak = max(site.peak, site.flying)
         self.flying_by_principal[offer.principal] += 1
         self.flying_by_payer[offer.principal, offer.caller] += 1
         number = next(self._numbers)
@@ -239,7 +254,7 @@ class Book:
         if answered and site.narrow is not None and site.closed_until is None:
             site.narrow = site.narrow.answered(site.flying + self.kept_on(flight.replica))
         self._land(flight, site)
-        life = self.lives[offer.run] if flight.in_run else None
+        life = self.lives[offer.run, offer.model] if flight.in_run else None
         if life is None:
             return
         life.flying -= 1
@@ -255,65 +270,37 @@ class Book:
         self.flying_by_principal[offer.principal] -= 1
         self.flying_by_payer[offer.principal, offer.caller] -= 1
 
-    def _forget(self, run: RunId, due: Due) -> None:
-        if self.lives.pop(run, None) is None:
-            return
+    def _end_run(self, run: RunId, due: Due) -> None:
+        for name in [name for name in self.lives if name[0] == run]:
+            self._forget(*name, due)
+
+    def _forget(self, run: RunId, model: ModelName, due: Due) -> None:
+        """Forget what a run has with a model; without a last one it is forgotten altogether."""
+        del self.lives[run, model]
         for turn, waiting in list(self.waiting.items()):
-            if waiting.offer.run == run and _is_in_run(waiting.offer):
+            if (waiting.offer.run, waiting.offer.model) == (run, model) and _is_in_run(waiting.offer):
                 del self.waiting[turn]
                 due.refusals[turn] = RefusalReason.RUN_ENDED
-        for flight in self.flying.values():
-            if flight.offer.run == run:
+        for flight in (*self.flying.values(), *self.lapsed.values()):
+            if (flight.offer.run, flight.offer.model) == (run, model):
                 flight.in_run = False
-        due.forgets.append(run)
+        if not any(name == run for name, _ in self.lives):
+            due.forgets.append(run)
 
     def _take_in_site(self, event: ReplicaAdded | ReplicaRemoved | ReplicaProbed, now: float, due: Due) -> None:
         match event:
             case ReplicaAdded(spec=spec):
-                self._declare(spec)
+                declared(self.sites, spec, next(self._numbers))
             case ReplicaRemoved(replica=name):
-                self._remove(name)
+                removed(self.sites, name, next(self._numbers))
             case ReplicaProbed():
-                self._probe(event)
+                site = self.sites.get(event.replica)
+                if site is not None and site.declared:
+                    probed(site, event, now, self.limits, next(self._numbers))
         for turn, waiting in list(self.waiting.items()):
             if not self.is_served(waiting.offer):
                 self._end(turn, now)
                 due.refusals[turn] = RefusalReason.UNKNOWN_MODEL
-
-    def _declare(self, spec: ReplicaSpec) -> None:
-        site = self.sites.get(spec.replica)
-        if site is None:
-            self.sites[spec.replica] = Site(spec, next(self._numbers))
-        elif not site.declared:
-            site.declared, site.spec, site.was_well = True, spec, False
-        elif site.spec != spec:
-            site.spec, site.was_well = spec, False
-            self._renew_life(site)
-
-    def _remove(self, name: ReplicaId) -> None:
-        site = self.sites.get(name)
-        if site is None or not site.declared:
-            return
-        site.declared = False
-        self._renew_life(site)
-        if not site.flying:
-            del self.sites[name]
-
-    def _probe(self, event: ReplicaProbed) -> None:
-        site = self.sites.get(event.replica)
-        if site is None or not site.declared:
-            return
-        if site.healthy and not event.healthy:
-            self._renew_life(site)
-        if event.healthy and not site.healthy and site.was_well:
-            site.narrow = Narrow(self.limits.slow_start)
-        site.was_well = site.was_well or event.healthy
-        site.healthy = event.healthy
-        site.load = event.load if event.healthy else None
-
-    def _renew_life(self, site: Site) -> None:
-        site.life, site.healthy, site.load, site.closed_until = next(self._numbers), False, None, None
-        site.narrow = None
 
     def _resync(self, event: PeerResynced, now: float) -> None:
         self._end_all_of(event.peer, [told.turn for told in event.turns], now)
@@ -323,6 +310,7 @@ class Book:
             self._adopt_run(run, now)
 
     def _end_all_of(self, peer: PeerId, but: Iterable[TurnId], now: float) -> None:
+        self.lapsed = {turn: lapsed for turn, lapsed in self.lapsed.items() if lapsed.offer.peer != peer}
         kept = frozenset(but)
         offers = [flight.offer for flight in self.flying.values()]
         offers += [waiting.offer for waiting in self.waiting.values()]
@@ -347,17 +335,19 @@ class Book:
             principal=told.principal,
             shape=told.shape,
         )
-        self._note(told.replica)
-        if _is_in_run(told) and told.run not in self.lives:
-            self.lives[told.run] = Life(told.service_class, told.principal, told.caller, now)
+        self.lapsed.pop(told.turn, None)
+        adopted(self._note(told.replica))
+        if _is_in_run(told) and (told.run, told.model) not in self.lives:
+            self.lives[told.run, told.model] = Life(told.service_class, told.principal, told.caller, now)
         self._fly(offer, told.replica, now)
 
     def _adopt_run(self, told: KnownRun, now: float) -> None:
         rested_at = now - min(max(0.0, told.age_s), OLDEST_S)
-        life = self.lives.get(told.run)
+        name = told.run, told.model
+        life = self.lives.get(name)
         if life is not None and (life.flying or life.waiting or life.rested_at >= rested_at):
             return
-        self.lives[told.run] = Life(
+        self.lives[name] = Life(
             told.service_class,
             told.principal,
             told.caller,
@@ -368,18 +358,20 @@ class Book:
         )
 
     def _note(self, replica: ReplicaId) -> Site:
-        return self.sites.setdefault(replica, Site(None, next(self._numbers), declared=False))
+        return noted(self.sites, replica, next(self._numbers))
 
     def _expire(self, now: float, due: Due) -> None:
         turn_s, run_s = self.limits.turn_timeout_s, self.limits.run_idle_expiry_s
         for turn in [turn for turn, waiting in self.waiting.items() if waiting.seen_at + turn_s <= now]:
             due.refusals[turn] = RefusalReason.EXPIRED
             self._end(turn, now)
-        for turn in [turn for turn, flight in self.flying.items() if flight.seen_at + turn_s <= now]:
-            self._end(turn, now)
-        for run, life in list(self.lives.items()):
+        for turn, flight in [*self.flying.items()]:
+            if flight.seen_at + turn_s <= now:
+                self._end(turn, now)
+                self.lapsed[turn] = flight
+        for name, life in list(self.lives.items()):
             if not life.flying and not life.waiting and life.rested_at + run_s <= now:
-                self._forget(run, due)
+                self._forget(*name, due)
 
 
 def _is_in_run(turn: TurnArrived | OpenTurn) -> bool:

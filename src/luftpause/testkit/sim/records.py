@@ -14,7 +14,9 @@ from luftpause.testkit.sim.narrow import Narrow
 class Site:
     """A replica. `life` changes whenever what its engine had cached must be taken for lost.
 
-    `narrow` tells how it is held back after an outage or a refusal, None while it is not.
+    `narrow` tells how it is held back after an outage or a refusal, None while it is not. `foreign` is what its engine
+    has of others, as far as two reports agree: `surplus` is what the last one had beyond `peak`, the most of our turns
+    since the one before, and None before the first one of a life; it came at `heard_at`.
     """
 
     spec: ReplicaSpec | None
@@ -26,6 +28,16 @@ class Site:
     closed_until: float | None = None
     was_well: bool = False
     narrow: Narrow | None = None
+    peak: int = 0
+    surplus: int | None = None
+    foreign: int = 0
+    heard_at: float | None = None
+
+    @property
+    def most(self) -> int | None:
+        """How many of our turns its engine may have by its own report; None while it queues none."""
+        load = self.load
+        return None if load is None or load.waiting <= 0 else max(1, load.running - self.foreign)
 
     @property
     def takes_turns(self) -> bool:
@@ -40,7 +52,7 @@ class Site:
 
 @dataclass(slots=True)
 class Life:
-    """A run: how many of its turns fly and wait, and what the one that ended last left behind."""
+    """A run with one model: how many of its turns fly and wait, and what the one that ended last left behind."""
 
     service_class: ServiceClass
     principal: PrincipalId

@@ -131,7 +131,7 @@ class Extractor:
         self._now = self._timeline.at(segment.now)
         self._policies[segment.policy] = None
         self._limits = state.limits
-        self._before.update(run for run in state.runs if run not in self._runs)
+        self._before.update(run for run in state.models_of if run not in self._runs)
         for replica in state.replicas.values():
             self._declare(replica.spec)
             if replica.healthy:
