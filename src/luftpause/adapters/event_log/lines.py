@@ -25,7 +25,7 @@ from luftpause.core.scheduling.ages import age_in
 from luftpause.core.scheduling.events import Event, PeerResynced, TurnArrived, TurnFailed
 from luftpause.core.scheduling.state import State
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 DIGEST_CHARS: Final = 16
 FOREVER_S: Final = 1e9
 

@@ -11,16 +11,21 @@ An `UnloadModel` may overtake a load: then the load ends with it, and `ModelDown
 from dataclasses import dataclass
 
 from luftpause.core.model.ids import LauncherId, ModelName
-from luftpause.core.scheduling.residency.reasons import LoadWhy, UnloadWhy
+from luftpause.core.scheduling.residency.reasons import LoadReason, UnloadWhy
+from luftpause.core.scheduling.standings import Payer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadModel:
-    """Start an engine for the model. Its room is free."""
+    """Start an engine for the model. Its room is free.
+
+    `payer`: whose turn forced it; as long as it lasts it counts as a turn of theirs in flight. None: nobody's did.
+    """
 
     launcher: LauncherId
     model: ModelName
-    why: LoadWhy
+    why: LoadReason
+    payer: Payer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

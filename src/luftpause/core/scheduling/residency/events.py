@@ -113,14 +113,7 @@ class PinAsked:
     on: bool
 
 
-ModelReport: TypeAlias = (
-    LauncherJoined
-    | LauncherLost
-    | LoadProgressed
-    | ModelUp
-    | LoadFailed
-    | ModelDown
-    | LoadAsked
-    | UnloadAsked
-    | PinAsked
-)
+AboutModel: TypeAlias = LoadProgressed | ModelUp | LoadFailed | ModelDown | LoadAsked | UnloadAsked | PinAsked
+"""What is reported of one model."""
+
+ModelReport: TypeAlias = LauncherJoined | LauncherLost | AboutModel

@@ -1,4 +1,4 @@
-"""Why a model is loaded or unloaded, and how each is said in a sentence."""
+"""Why a model is loaded, unloaded, or has to wait, and how each is said in a sentence."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -29,13 +29,6 @@ class UnloadReason(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadWhy:
-    """A reason to load."""
-
-    reason: LoadReason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnloadWhy:
     """A reason to unload. `room_for`: the model that needs the room."""
 
@@ -43,11 +36,30 @@ class UnloadWhy:
     room_for: ModelName | None = None
 
 
-def explain_load(why: LoadWhy) -> str:
-    """Return the reason as one sentence without its full stop."""
-    return why.reason.value
+class Obstacle(Enum):
+    """What another model has that keeps a model from its room."""
+
+    IN_USE = "has turns in flight or waiting"
+    EXPECTED = "expects a run back from its tool sooner than both could be loaded"
+    FRESH = "has only just been loaded"
+    LOADING = "is being loaded for turns that wait"
+    LEAVING = "is being unloaded"
+    KEPT = "is kept up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """Why a model that is wanted is not loaded yet: the first of those that stand in its way."""
+
+    by: ModelName
+    obstacle: Obstacle
 
 
 def explain_unload(why: UnloadWhy) -> str:
     """Return the reason as one sentence without its full stop."""
     return why.reason.value + (f" for {why.room_for}" if why.room_for else "")
+
+
+def explain_blocked(blocked: Blocked) -> str:
+    """Return the reason as one sentence without its full stop."""
+    return f"{blocked.by} {blocked.obstacle.value}"
