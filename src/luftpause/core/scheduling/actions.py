@@ -7,7 +7,7 @@
 | `RefuseTurn` | nothing: it ends the turn                                                                 |
 | `ForgetRun`  | nothing: it ends the run                                                                  |
 
-`LoadModel` and `UnloadModel`, for launchers, are in `residency/actions.py`.
+`LoadModel` and `UnloadModel`, for launchers, stand in `residency/actions.py`.
 """
 
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.parts import parts_of, seen_as
 from luftpause.core.scheduling.ranking import CHUNK_MAX, CHUNK_MIN, Bits, Ranking, union
 from luftpause.core.scheduling.residency.soundness import check_models
-from luftpause.core.scheduling.services import offered
+from luftpause.core.scheduling.residency.uses import model_of
 from luftpause.core.scheduling.standings import Party, Payer, Standing
 from luftpause.core.scheduling.state import LAPSED_MAX, Lane, Life, Part, Place, Pool, Replica, Service, State
 from luftpause.core.scheduling.tool_history import HISTORIES_MAX
@@ -163,8 +163,9 @@ def _check_lanes(state: State) -> None:
         # Who is away from a home that began another life since is away from nobody.
         told = None if _is_past(state, held.away_from) else held.away_from
         assert told == away, f"{name} is away from {away}, not from {held.away_from}"
-        known = offered(state.serving, state.residency)
-        assert (arrival.kind, arrival.model) in known, f"{name} is held for {arrival.model}, which nobody serves"
+        is_launched = model_of(state.residency, arrival.kind, arrival.model) is not None
+        is_served = is_launched or (arrival.kind, arrival.model) in state.serving
+        assert is_served, f"{name} is held for {arrival.model}, which nobody serves"
         lanes.setdefault(held.pool, {}).setdefault(held.lane, []).append(held.place)
     absent: dict[Life, dict[str, Place]] = {}
     for name, held in state.held.items():

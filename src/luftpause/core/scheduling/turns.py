@@ -153,7 +153,7 @@ def end_part(draft: Draft, run: Run, now: Instant, *, why: str) -> None:
 
 
 def _why_refused(draft: Draft, arrival: TurnArrived, model: Model | None, now: Instant) -> Refusal | None:
-    if model is None:
+    if model is None or model.is_dropped:
         return unknown_model(draft, arrival.kind, arrival.model)
     return why_refused(draft, model, now)
 

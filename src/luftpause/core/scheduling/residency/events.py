@@ -1,7 +1,7 @@
 """What launchers and operators report about models: facts in the past tense.
 
 Any event is legal in any state, as with all others of the scheduler. One about a model that no launcher declared, or
-that contradicts what is known, changes nothing.
+that contradicts what is known, changes nothing. But what ends an order is told once: told again, it ends the next one.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,6 @@ from immutables import Map
 
 from luftpause.core.model.ids import Instant, LauncherId, ModelName
 from luftpause.core.model.models import EnginePhase, HeldEngine, ModelSpec
-from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.scheduling.ages import AGE_S_MAX
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.residency import steps
@@ -108,9 +107,9 @@ def _declare(draft: Draft, told: ModelSpec, launcher: LauncherId, now: Instant) 
 
 def _leave_kind(draft: Draft, model: Model, now: Instant) -> None:
     """Let a model be of another kind from now on: turns of the old one are for nobody."""
-    steps.refuse_waiters(draft, model, unknown_model(draft, model.spec.kind, model.name), now)
     if model.is_serving or model.phase is ModelPhase.LOADING:
-        steps.stop(draft, draft.residency.models[model.name], UnloadWhy(reason=UnloadReason.CHANGED), now)
+        steps.stop(draft, model, UnloadWhy(reason=UnloadReason.CHANGED), now)
+    steps.refuse_waiters(draft, model, unknown_model(draft, model.spec.kind, model.name), now)
     residency = draft.residency
     waiting = residency.waiting.delete(model.name) if model.name in residency.waiting else residency.waiting
     paused = residency.paused.delete(model.name) if model.name in residency.paused else residency.paused
@@ -142,16 +141,10 @@ def _reconcile(draft: Draft, model: Model, engine: HeldEngine | None, now: Insta
         model = steps.undeclare(draft, model, now)
         steps.put(draft, model._replace(phase=ModelPhase.STOPPING, since=now, unload_why=_ASKED))
     elif engine.replica is not None and phase is EnginePhase.UP:
-        if model.replica != engine.replica.replica or not _is_as_told(draft, model, engine.replica):
-            steps.come_up(draft, model, engine.replica, engine.memory, now)
+        steps.come_up(draft, model, engine.replica, engine.memory, now)
     elif model.phase is not ModelPhase.LOADING:
         model = steps.undeclare(draft, model, now)
         steps.put(draft, model._replace(phase=ModelPhase.LOADING, since=now, load_why=None, fraction=0.0))
-
-
-def _is_as_told(draft: Draft, model: Model, told: ReplicaSpec) -> bool:
-    known = draft.replicas[told.replica].spec
-    return known == steps.spec_of(model, told)
 
 
 _ASKED: Final = UnloadWhy(reason=UnloadReason.ASKED)

@@ -3,7 +3,8 @@
 Turns in flight are never cut for others, and what waits for a model that is up is served first. But whoever has waited
 for `max_wait_s` is owed a turn: then a model that has been up as long takes no new turns, not even those of runs that
 are under way there, since an agent's run may go on for hours and nothing else bounds the wait. An interactive waiter
-is owed that at once by a model that only batch uses. Runs that are expected back keep their model up as long as they
+is owed that by a model that only batch uses as soon as that has been up for as long as the swap and the way back take:
+swapping never takes more than half of the time. Runs that are expected back keep their model up as long as they
 are back sooner than it and the other could be loaded, and nobody is owed anything.
 """
 
@@ -117,7 +118,7 @@ class Holds:
             return None
         only_batch = replica is not None and replica.batch == replica.in_flight and not replica.kept
         if wish.is_urgent and only_batch and not use.waiting.interactive:
-            return model.up_since + self._limits.min_residency_s
+            return model.up_since + max(self._limits.min_residency_s, model.load_s + self._wanted.load_s)
         return max(wish.since, model.up_since) + self._limits.max_wait_s
 
 

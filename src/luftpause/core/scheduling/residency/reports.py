@@ -164,7 +164,8 @@ def _send_away(draft: Draft, model: Model, event: UnloadAsked, now: Instant) -> 
         steps.refuse_waiters(draft, model, refusal, now)
     model = steps.put(draft, draft.residency.models[model.name]._replace(asked=None))
     why = UnloadWhy(reason=UnloadReason.ASKED)
-    if model.phase is ModelPhase.LOADING or (model.is_serving and event.firmly):
+    reachable = draft.residency.launchers[model.launcher].connected
+    if reachable and (model.phase is ModelPhase.LOADING or (model.is_serving and event.firmly)):
         steps.stop(draft, model, why, now)
-    elif model.is_serving:
+    elif model.is_serving:  # while its launcher is away it takes no more turns, and is stopped once that is back
         steps.drain(draft, model, why, now)

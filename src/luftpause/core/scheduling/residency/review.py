@@ -121,16 +121,17 @@ class _Review:
         staying = [each for each in others if not _leaves(each)]
         must = [each for each in staying if excludes(model, each)]
         missing = model.memory - self._room(model, staying)
-        if must or missing > 0:
+        if staying and (must or missing > 0):
             blocked = self._choose(model, wish, staying, must, missing)
         else:
             gone_first = [each for each in leaving if excludes(model, each)]
-            if not gone_first and model.memory <= self._room(model, others):
+            if not gone_first and missing <= 0 and model.memory <= self._room(model, others):
                 self._load(model, wish)
                 return
             leaver = (gone_first or leaving or others)[0]
             blocked = Blocked(by=leaver.name, obstacle=Obstacle.LEAVING)
-            self._claim(model)
+            if missing <= 0:
+                self._claim(model)
         self._is_pressed = True
         steps.put(draft, draft.residency.models[model.name]._replace(blocked=blocked))
 

@@ -63,6 +63,10 @@ def come_up(draft: Draft, model: Model, replica: ReplicaSpec, memory: int, now: 
     if owner != model.name and (owner is not None or (known is not None and known.declared)):
         stop(draft, model, UnloadWhy(reason=UnloadReason.NAME_TAKEN), now)
         return
+    if model.is_serving and known is not None and known.spec == spec_of(model, replica):
+        knows = memory > 0
+        put(draft, model._replace(memory=memory, is_measured=True) if knows else model)
+        return
     model = end_charge(draft, model)
     if model.phase is ModelPhase.LOADING:
         seen_s = now - model.since
