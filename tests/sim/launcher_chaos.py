@@ -9,7 +9,7 @@ from dataclasses import replace
 from core.scheduling.builders import arrived, failed, finished
 from core.scheduling.residency.words import down, engine, joined, load_failed, model, unload_asked, up
 from luftpause.core.model.ids import Instant, LauncherId, ModelName, RunId, TurnId
-from luftpause.core.model.models import EnginePhase, ModelGroup
+from luftpause.core.model.models import EnginePhase, ModelGroup, ModelSpec
 from luftpause.core.scheduling.actions import Action, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import Event, RunEnded, TurnAbandoned, TurnsRenewed, WokeUp
@@ -54,7 +54,7 @@ class LauncherChaos:
         self.flying: dict[TurnId, str] = {}
         self.out: dict[RunId, ModelName] = {}
         self.is_away = False
-        self.catalogue = PLAIN
+        self.catalogue: tuple[ModelSpec, ...] = PLAIN
         self.tell(joined(*self.catalogue, ram=10))
 
     def run(self, steps: int) -> None:
@@ -172,7 +172,7 @@ class LauncherChaos:
             self.tell(failed(turn))
         elif dice.random() < 0.5:
             self.out[arrival.run] = arrival.model
-            self.tell(finished(turn, tools=dice.choice([["look"], ["ask"], 1])))
+            self.tell(finished(turn, tools=dice.choice([("look",), ("ask",), ("look", "ask"), ("",)])))
         else:
             self.tell(finished(turn))
 

@@ -118,7 +118,7 @@ class Draw:
     def of_models(self) -> Event:
         """Report of a model, in order or not: of one that is up already, of one that nobody declared, twice."""
         name = ModelName(self.one("m", "n", "big", "small", "nope"))
-        return self.one(
+        reports: Sequence[Callable[[], Event]] = (
             self.join,
             lambda: LauncherLost(launcher=LauncherId(self.one("box", "other", "nobody"))),
             lambda: LoadProgressed(model=name, fraction=self.one(0.5, -1.0, 2.0, float("nan"))),
@@ -131,7 +131,8 @@ class Draw:
             lambda: LoadAsked(model=name),
             lambda: unload_asked(name, firmly=self.one(True, False), keep=self.one(True, False)),
             lambda: PinAsked(model=name, on=self.dice.random() < 0.3),
-        )()
+        )
+        return self.one(*reports)()
 
     def join(self) -> LauncherJoined:
         """Let a launcher join, with what another one has, without what it had, or with what nobody ordered."""

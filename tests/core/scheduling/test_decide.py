@@ -12,7 +12,8 @@ import pytest
 from core.scheduling import histories
 from core.scheduling.builders import World, arrived, crowded, failed, finished, known_run, open_turn, probed, spec
 from core.scheduling.canonical import text_of
-from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
+from core.scheduling.residency.words import down, joined, load_failed, model, unload_asked, up
+from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
@@ -28,7 +29,15 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
-from luftpause.core.scheduling.residency.events import LauncherJoined, LoadFailed, ModelDown
+from luftpause.core.scheduling.residency.events import (
+    LauncherJoined,
+    LauncherLost,
+    LoadAsked,
+    LoadFailed,
+    LoadProgressed,
+    ModelDown,
+    PinAsked,
+)
 from luftpause.core.scheduling.state import Limits, empty_state
 
 SEEDS = range(12)
@@ -129,6 +138,12 @@ def overdue(world: World) -> None:
     world.later(10_000)
 
 
+def using_a_loaded_model(world: World) -> None:
+    world.tell_all([joined(model("A", ttl=5.0)), arrived("t", "r", model="A"), up("A")])
+    world.tell(arrived("s", "r", model="A"))
+    world.tell(finished("s", tools=["look"]))
+
+
 SITUATIONS = [
     unknown,
     in_flight,
@@ -143,6 +158,7 @@ SITUATIONS = [
     replica_down,
     replica_gone,
     overdue,
+    using_a_loaded_model,
 ]
 EVENTS: list[Event] = [
     arrived("t", "r"),
@@ -168,6 +184,15 @@ EVENTS: list[Event] = [
     PeerResynced(peer=PeerId("p"), turns=(open_turn("t", "r", "a"),), runs=(known_run("r", "a", age_s=1),)),
     PeerResynced(peer=PeerId("q"), turns=(open_turn("t", "r", "gone"),), runs=(known_run("r", "gone"),)),
     PeerLost(peer=PeerId("p")),
+    joined(model("m")),
+    LauncherLost(launcher=LauncherId("box")),
+    LoadProgressed(model=ModelName("m"), fraction=0.5),
+    up("m"),
+    load_failed("m"),
+    down("m"),
+    LoadAsked(model=ModelName("m")),
+    unload_asked("m"),
+    PinAsked(model=ModelName("m"), on=True),
     WokeUp(),
 ]
 

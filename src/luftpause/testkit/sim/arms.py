@@ -21,7 +21,7 @@ def make_arm(name: str, pool: Pool, setting: Setting, *, checked: bool) -> Arm:
     """
     able = arms_for(setting)
     if name not in able:
-        raise ValueError(f"no arm {name!r} for this; there are {', '.join(able)}")
+        raise ValueError(f"no arm {name!r}; there are {', '.join(able)}")
     match name:
         case "direct":
             return Direct(pool, setting)
