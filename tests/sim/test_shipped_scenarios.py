@@ -5,9 +5,10 @@ import statistics
 import msgspec
 import pytest
 
-from luftpause.testkit.sim.arms import ARMS
+from luftpause.testkit.sim.arms import arms_for
 from luftpause.testkit.sim.figures import Figures
 from luftpause.testkit.sim.scenario import load_scenario, shipped
+from luftpause.testkit.sim.setting import setting_of
 from luftpause.testkit.sim.simulate import simulate
 
 SEEDS = (1, 2, 3)
@@ -18,11 +19,15 @@ def figures(name: str, arm: str, seed: int, minutes: float) -> Figures:
     return simulate(scenario, arm, seed).figures
 
 
-@pytest.mark.parametrize("arm", ARMS)
-@pytest.mark.parametrize("name", shipped())
+def arms_of(name: str) -> tuple[str, ...]:
+    return arms_for(setting_of(load_scenario(name)))
+
+
+@pytest.mark.parametrize(("name", "arm"), [(name, arm) for name in shipped() for arm in arms_of(name)])
 def test_no_shipped_scenario_breaks_a_rule(name: str, arm: str) -> None:
     scenario = msgspec.structs.replace(load_scenario(name), minutes=1.0)
-    assert simulate(scenario, arm, 7, checked=True).figures.batch_runs_per_min > 0
+    figures = simulate(scenario, arm, 7, checked=True).figures
+    assert figures.batch_runs_per_min + figures.interactive_runs_per_min > 0
 
 
 def test_in_a_flood_admission_helps_the_interactive_runs_and_costs_the_batch_ones_little() -> None:
@@ -40,3 +45,13 @@ def test_at_light_load_the_arms_that_keep_a_run_where_it_is_tie() -> None:
     ours = statistics.fmean(pair[0].batch_runs_per_min for pair in pairs)
     theirs = statistics.fmean(pair[1].batch_runs_per_min for pair in pairs)
     assert ours == pytest.approx(theirs, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_where_models_swap_ours_loads_half_as_often_and_nobody_starves(seed: int) -> None:
+    ours, theirs = (figures("w8-swap", arm, seed, 15.0) for arm in ("turn-admission", "llama-swap"))
+    assert ours.loads <= theirs.loads / 2
+    assert ours.interactive_runs_per_min > theirs.interactive_runs_per_min
+    assert ours.batch_runs_per_min > theirs.batch_runs_per_min
+    assert ours.longest_turn_s is not None
+    assert ours.longest_turn_s < 90.0

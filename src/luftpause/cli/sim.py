@@ -10,9 +10,10 @@ from rich.table import Table
 
 from luftpause.cli.failures import CommandFailedError
 from luftpause.telemetry.printable import printable
-from luftpause.testkit.sim.arms import ARMS
+from luftpause.testkit.sim.arms import ARMS, LAUNCHING_ARMS, arms_for
 from luftpause.testkit.sim.report import Results, headings, report_json, rows
 from luftpause.testkit.sim.scenario import Scenario, load_scenario, shipped
+from luftpause.testkit.sim.setting import setting_of
 from luftpause.testkit.sim.simulate import BrokenRuleError, Progress, Simulated, simulate
 
 _SEEDS_MAX = 1000
@@ -31,11 +32,19 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     show: bool
 
 
-def _arms(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+def _arms(given: tuple[str, ...], scenario: Scenario) -> tuple[str, ...]:
+    """Return the arms that are asked for, or all that can serve the scenario."""
+    able = arms_for(setting_of(scenario))
+    unknown = [name for name in given if name not in able]
+    if unknown:
+        raise click.BadParameter(f"no arm {', '.join(unknown)!r}; there are {', '.join(able)}")
+    return given or able
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
-    unknown = [name for name in names if name not in ARMS]
-    if unknown or not names:
-        raise click.BadParameter(f"no arm {', '.join(unknown) or value!r}; there are {', '.join(ARMS)}")
+    if value and not names:
+        raise click.BadParameter(f"no arm {value!r}; there are {', '.join((*ARMS, *LAUNCHING_ARMS))}")
     return names
 
 
@@ -43,7 +52,7 @@ def _arms(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 @click.argument("scenario", default="w1")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed.")
 @click.option("--seeds", type=click.IntRange(1, _SEEDS_MAX), default=3, show_default=True, help="So many in a row.")
-@click.option("--arms", callback=_arms, default=",".join(ARMS), show_default=True, metavar="A,B", help="Who schedules.")
+@click.option("--arms", callback=_names, default="", metavar="A,B", help="Who schedules.  [default: all that can]")
 @click.option("--minutes", type=click.FloatRange(0.1, 10_000), help="Counted time.  [default: the scenario's]")
 @click.option("--json", "json_to", metavar="FILE", help="Write all figures there as JSON; - prints it.")
 @click.option("--check", is_flag=True, help="Prove every state and audit every decision: slower, but it shows faults.")
@@ -51,7 +60,7 @@ def _arms(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 def command(**given: object) -> None:
     """Simulate scheduling: the real core, made-up engines and agents, virtual time.
 
-    SCENARIO is the name of a shipped scenario (w1, w6-light, w7-faults) or a TOML file of your own; begin with
+    SCENARIO is the name of a shipped scenario (w1, w6-light, w7-faults, w8-swap) or a TOML file of your own; begin with
     `luftpause sim w1 --show > mine.toml`. The same seed gives the same figures on every machine, and a run meets the
     same tools and lengths whatever arm serves it. Compare arms with each other: absolute figures are the model's.
     """
@@ -63,7 +72,8 @@ def command(**given: object) -> None:
     if options.minutes is not None:
         scenario = msgspec.structs.replace(scenario, minutes=options.minutes)
     seeds = range(options.seed, options.seed + options.seeds)
-    results = {arm: [_simulate(scenario, arm, seed, check=options.check) for seed in seeds] for arm in options.arms}
+    arms = _arms(options.arms, scenario)
+    results = {arm: [_simulate(scenario, arm, seed, check=options.check) for seed in seeds] for arm in arms}
     if options.json_to is not None:
         text = report_json(scenario, seeds, results)
         if options.json_to == "-":

@@ -103,8 +103,8 @@ def test_all_that_a_desk_hears_is_a_plain_frozen_value() -> None:
 
 
 GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
-    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f04a170a174"),
-    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6504a169"),
+    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f05a170a174"),
+    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6505a169"),
     "accepted": (Accepted(TurnId("p.1"), RunId("r")), "93a86163636570746564a3702e31a172"),
     "fault": (Fault("bad_token", "no"), "93a56661756c74a96261645f746f6b656ea26e6f"),
     "report": (
@@ -119,7 +119,7 @@ GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
     ),
     "refused": (
         Refused(TurnId("t"), Refusal(reason=RefusalReason.EXPIRED, message="m")),
-        "93a772656675736564a17482a6726561736f6ea765787069726564a76d657373616765a16d",
+        "93a772656675736564a17483a6726561736f6ea765787069726564a76d657373616765a16dad72657472795f61667465725f73c0",
     ),
 }
 

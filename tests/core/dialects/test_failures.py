@@ -40,5 +40,6 @@ def test_every_refusal_becomes_a_failure(reason: RefusalReason) -> None:
         RefusalReason.MODEL_NEEDED: 400,
         RefusalReason.UNKNOWN_RUN: 404,
         RefusalReason.RUN_ENDED: 409,
+        RefusalReason.LOAD_FAILED: 502,
     }
     assert failure.status == expected.get(reason, 503)

@@ -10,9 +10,11 @@ from typing import TypeVar
 
 from core.scheduling.builders import arrived, spec
 from core.scheduling.canonical import text_of
+from core.scheduling.residency.words import down, engine, joined, load_failed, model, unload_asked, up
 from luftpause.core.model.ids import (
     CallerId,
     Instant,
+    LauncherId,
     ModelName,
     PeerId,
     PrincipalId,
@@ -22,6 +24,7 @@ from luftpause.core.model.ids import (
     ToolName,
     TurnId,
 )
+from luftpause.core.model.models import EnginePhase, ModelGroup
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.decide import decide
@@ -46,6 +49,13 @@ from luftpause.core.scheduling.events import (
     TurnFinished,
     TurnsRenewed,
     WokeUp,
+)
+from luftpause.core.scheduling.residency.events import (
+    LauncherJoined,
+    LauncherLost,
+    LoadAsked,
+    LoadProgressed,
+    PinAsked,
 )
 from luftpause.core.scheduling.state import Limits, empty_state
 from luftpause.core.scheduling.tool_history import BUCKETS
@@ -107,7 +117,51 @@ class Draw:
             self.declaration,
             self.memory,
             WokeUp,
+            *(self.of_models for _ in range(8)),
         )
+
+    def of_models(self) -> Event:
+        """Report of a model, in order or not: of one that is up already, of one that nobody declared, twice."""
+        name = ModelName(self.one("m", "n", "big", "small", "nope"))
+        reports: Sequence[Callable[[], Event]] = (
+            self.join,
+            lambda: LauncherLost(launcher=LauncherId(self.one("box", "other", "nobody"))),
+            lambda: LoadProgressed(model=name, fraction=self.one(0.5, -1.0, 2.0, float("nan"))),
+            lambda: up(name, self.one(0, 1, 3), self.one("", "", "", "a", "box/small")),
+            lambda: up(name),
+            lambda: up(name),
+            lambda: load_failed(name, oom=self.one(True, False)),
+            lambda: down(name, "gone"),
+            lambda: down(name, "gone"),
+            lambda: LoadAsked(model=name),
+            lambda: unload_asked(name, firmly=self.one(True, False), keep=self.one(True, False)),
+            lambda: PinAsked(model=name, on=self.dice.random() < 0.3),
+        )
+        return self.one(*reports)()
+
+    def join(self) -> LauncherJoined:
+        """Let a launcher join, with what another one has, without what it had, or with what nobody ordered."""
+        marks = self.one((), (), ("persistent",), ("pinned",), ("preload",), ("unload_at_tree_end", "auto_restart"))
+        groups = (None, None, ModelGroup(name="g", swap=True), ModelGroup(name="x", exclusive=True))
+        catalogue = tuple(
+            model(
+                name,
+                self.one(1, 2, 3, 20),
+                *marks,
+                load=self.one(None, 2.0, -1.0, float("nan")),
+                ttl=self.one(None, 0.0, 5.0, 60.0, float("nan")),
+                group=self.one(*groups),
+                kind=self.kind(),
+                build=self.one("", "", "other"),
+            )
+            for name in ("n", "big", "small", "m")[: self.dice.randrange(5)]
+        )
+        engines = tuple(
+            engine(name, self.one(*EnginePhase), memory=self.one(0, 2), build=self.one("", "", "other"))
+            for name in ("n", "small", "stray")
+            if self.dice.random() < 0.4
+        )
+        return joined(*catalogue, launcher=self.one("box", "box", "other"), ram=self.one(4, 4, 6), engines=engines)
 
     def turn(self) -> TurnId:
         return TurnId(f"t{self.dice.randrange(60)}")
@@ -131,7 +185,7 @@ class Draw:
             batch=self.dice.random() < 0.6,
             caller=self.one("x", "y", "z", ""),
             principal=self.one("alice", "alice", "bob"),
-            model=self.one("m", "m", "n", "n", "nope", ""),
+            model=self.one("m", "m", "n", "n", "big", "small", "nope", ""),
             kind=self.one(ReplicaKind.GENERATIVE, ReplicaKind.GENERATIVE, self.kind()),
             peer=self.peer(),
             age_s=self.one(*SECONDS),

@@ -5,10 +5,14 @@ A command stands at the left edge, what happened indented below a blank line; wh
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from core.scheduling.builders import World, arrived, failed, finished, known_run, open_turn, probed, spec
+from core.scheduling.residency.words import GIB, down, engine, joined, load_failed, unload_asked, up
+from core.scheduling.residency.words import model as model_spec
 from luftpause.core.dialects.engine_metrics import parse_load
-from luftpause.core.model.ids import PeerId, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
+from luftpause.core.model.models import EnginePhase, ModelGroup
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
     Event,
@@ -25,9 +29,19 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.reasons import explain
+from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.events import LauncherLost, LoadAsked, LoadProgressed, PinAsked
+from luftpause.core.scheduling.residency.reasons import explain_unload
+from luftpause.core.scheduling.residency.view import ModelView
 from luftpause.core.scheduling.view import view
 
 Told = Callable[..., Event]
+
+GROUPS = {
+    "one": ModelGroup(name="one", swap=True),
+    "alone": ModelGroup(name="alone", swap=True, exclusive=True),
+    "small": ModelGroup(name="small", persistent=True),
+}
 
 
 def replayed(text: str) -> str:
@@ -64,9 +78,13 @@ def sentence(action: Action) -> str:
         case HoldTurn(turn=turn, why=reason):
             return f"{turn} waits: {explain(reason)}"
         case RefuseTurn(turn=turn, why=refusal):
-            return f"{turn} is refused: {refusal.message}"
+            return f"{turn} is refused: {refusal.message}".replace("\n", " | ")
         case ForgetRun(run=run, why=why_forgotten):
             return f"{run} is forgotten: {why_forgotten}"
+        case LoadModel(model=model, why=why_loaded, payer=payer):
+            return f"load {model}: {why_loaded.value}" + (f", {payer[1]} pays" if payer else "")
+        case UnloadModel(model=model, why=why_unloaded, firmly=firmly):
+            return f"unload {model}{' firmly' if firmly else ''}: {explain_unload(why_unloaded)}"
 
 
 def shown(world: World) -> list[str]:
@@ -89,11 +107,59 @@ def shown(world: World) -> list[str]:
             f"{each.p50_s:.1f} s, 90 % within {each.p90_s:.1f} s, expected in {each.expected_return_s:.1f} s"
             for each in seen.tools
         ),
+        *(shown_model(each) for each in seen.models),
     ]
 
 
-def arrive(turn: str, *marks: str, run: str = "", caller: str = "anonymous", model: str = "m", age: str = "0") -> Event:
-    return arrived(turn, run, batch="batch" in marks, caller=caller, model=model, age_s=float(age))
+def shown_model(seen: ModelView) -> str:
+    """`A is up as box/A: 1 in flight, 2 waiting, 1 expected, 6 GiB`, and what else there is to say."""
+    words = f"{seen.name} is {seen.phase.value}" + (f" as {seen.replica}" if seen.replica else "")
+    words += f": {seen.in_flight} in flight, {seen.waiting} waiting, {seen.expected} expected"
+    words += f", {seen.memory / GIB:g} GiB" + (" measured" if seen.is_measured else "")
+    words += f", ready in {seen.eta_s:g} s" if seen.eta_s is not None else ""
+    words += f", {seen.ttl_left_s:g} s to live" if seen.ttl_left_s is not None else ""
+    words += f", left alone for {seen.retry_after_s:g} s" if seen.retry_after_s is not None else ""
+    return words + (f"; {seen.why}" if seen.why else "")
+
+
+def arrive(
+    turn: str,
+    *marks: str,
+    run: str = "",
+    caller: str = "anonymous",
+    model: str = "m",
+    age: str = "0",
+    parent: str = "",
+) -> Event:
+    made = arrived(turn, run, batch="batch" in marks, caller=caller, model=model, age_s=float(age))
+    return replace(made, parent=RunId(parent) if parent else None)
+
+
+def launcher(name: str, *told: str, ram: str = "10") -> Event:
+    """`launcher box A/6 B/6/load:3/ttl:60 C/3/persistent ram=10`: models with their GiB, and engines that it has as
+    `up:A` or `loading:A`.
+    """
+    specs, engines = [], []
+    for word in told:
+        if "/" in word:
+            called, memory, *rest = word.split("/")
+            figures = dict(each.split(":", 1) for each in rest if ":" in each)
+            group = figures.get("group")
+            specs.append(
+                model_spec(
+                    called,
+                    float(memory),
+                    *(each for each in rest if ":" not in each),
+                    load=float(figures.get("load", 2)),
+                    ttl=float(figures["ttl"]) if "ttl" in figures else None,
+                    group=GROUPS[group] if group else None,
+                    build=figures.get("build", ""),
+                )
+            )
+        else:
+            phase, called, *build = word.split(":")
+            engines.append(engine(called, EnginePhase(phase), build="".join(build)))
+    return joined(*specs, launcher=name, ram=float(ram), engines=tuple(engines))
 
 
 def finish(turn: str, tools: str = "0") -> Event:
@@ -144,4 +210,13 @@ COMMANDS: dict[str, Told] = {
     "end": lambda run: RunEnded(run=RunId(run)),
     "lose": lambda peer: PeerLost(peer=PeerId(peer)),
     "resync": resync,
+    "launcher": launcher,
+    "lost": lambda name: LauncherLost(launcher=LauncherId(name)),
+    "progress": lambda name, share: LoadProgressed(model=ModelName(name), fraction=float(share)),
+    "up": lambda name, memory="0": up(name, float(memory)),
+    "down": lambda name, *why: down(name, " ".join(why)),
+    "broken": lambda name, *tail, oom="": load_failed(name, "exit status 1", *tail, oom=bool(oom)),
+    "load": lambda name: LoadAsked(model=ModelName(name)),
+    "unload": lambda name, *how: unload_asked(name, firmly="firmly" in how, keep="keep" in how),
+    "pin": lambda name, how="on": PinAsked(model=ModelName(name), on=how == "on"),
 }

@@ -2,10 +2,12 @@
 
 import pytest
 
+from core.scheduling.builders import World, spec
+from core.scheduling.residency.words import joined, model
 from luftpause.core.model.ids import ModelName
 from luftpause.core.model.refusals import MODELS_NAMED_MAX, Refusal, RefusalReason
 from luftpause.core.model.replicas import ReplicaKind
-from luftpause.core.scheduling.services import service_for
+from luftpause.core.scheduling.services import PATTERN_CHARS_MAX, offered, own_name, service_for
 
 GENERATIVE, SINGLE_PASS = ReplicaKind.GENERATIVE, ReplicaKind.SINGLE_PASS
 
@@ -78,3 +80,45 @@ def test_a_refusal_lists_a_few_models_only() -> None:
     assert isinstance(refusal, Refusal)
     assert refusal.message.count("'") == 2 * MODELS_NAMED_MAX
     assert refusal.message.endswith("…")
+
+
+def test_a_launchers_models_are_meant_by_name_alias_and_pattern_in_this_order() -> None:
+    world = World(spec("static", "plain"))
+    first = model("A", aliases=("small", "B"), pattern=r"a-\d+")
+    world.tell(joined(first, model("B", pattern="a.*"), model("labels", kind=SINGLE_PASS)))
+    serving, residency = world.state.serving, world.state.residency
+
+    def meant(name: str) -> str:
+        service = service_for(serving, None, ModelName(name), residency)
+        assert not isinstance(service, Refusal)
+        return service[1]
+
+    names = ("A", "small", "B", "a-7", "a-x", "xa-7", "a", "Small", "plain", "")
+    assert [meant(name) if name else "" for name in names] == [
+        "A",
+        "A",
+        "B",
+        "A",
+        "B",
+        "xa-7",
+        "B",
+        "Small",
+        "plain",
+        "",
+    ]
+    assert service_for(serving, None, ModelName("labels"), residency) == (SINGLE_PASS, "labels")
+    assert meant("a" * (PATTERN_CHARS_MAX + 1)) == "a" * (PATTERN_CHARS_MAX + 1)
+    assert {name for _, name in offered(serving, residency)} == {"A", "B", "labels", "plain"}
+
+
+def test_the_only_model_may_be_a_launchers() -> None:
+    world = World()
+    world.tell(joined(model("A")))
+    assert service_for(world.state.serving, None, ModelName(""), world.state.residency) == (GENERATIVE, "A")
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a\0b", "A" * 10_000])
+def test_a_hostile_name_is_a_name_that_nobody_serves(name: str) -> None:
+    world = World()
+    world.tell(joined(model("A", pattern="[a-z]+")))
+    assert own_name(world.state.serving, world.state.residency, ModelName(name)) == name

@@ -34,6 +34,12 @@ class NotedPool:
     def refuse(self, turn: SimTurn) -> None:
         raise AssertionError(turn.turn_id)
 
+    def load(self, replica: int) -> None:
+        raise AssertionError(replica)
+
+    def unload(self, replica: int) -> None:
+        raise AssertionError(replica)
+
     def wake_at(self, at: float) -> None:
         self.wakes.append(at)
 

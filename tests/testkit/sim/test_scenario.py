@@ -54,7 +54,7 @@ def test_a_file_is_named_by_its_path(tmp_path: Path) -> None:
 
 def test_an_unknown_name_is_told_which_there_are() -> None:
     with pytest.raises(
-        ConfigError, match=r"no such scenario; there are w1, w6-light, w7-faults, or name a \.toml file"
+        ConfigError, match=r"no such scenario; there are w1, w6-light, w7-faults, w8-swap, or name a \.toml file"
     ):
         load_scenario("w9")
 

@@ -78,4 +78,6 @@ def some(p50_s: float | None) -> Figures:
         failed_turns=0,
         retractions=0,
         unfinished_runs=1,
+        loads=0,
+        longest_turn_s=4.0,
     )

@@ -25,9 +25,10 @@ from luftpause.core.scheduling.actions import Action, HoldTurn
 from luftpause.core.scheduling.ages import age_in
 from luftpause.core.scheduling.events import Event, KnownTool, MemoryRestored, PeerResynced, TurnArrived, TurnFailed
 from luftpause.core.scheduling.memory import sensible
+from luftpause.core.scheduling.residency.events import LoadProgressed
 from luftpause.core.scheduling.state import State
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 DIGEST_CHARS: Final = 16
 FOREVER_S: Final = 1e9
 
@@ -196,6 +197,8 @@ def _writable(event: Event) -> Event:
             if seconds is not None:
                 seconds = None if math.isnan(seconds) else max(-FOREVER_S, min(FOREVER_S, seconds))
             return replace(event, cause="", retry_after_s=seconds)
+        case LoadProgressed(fraction=fraction) if not math.isfinite(fraction):
+            return replace(event, fraction=1.0 if fraction > 0 else 0.0)
         case TurnArrived(age_s=age_s) if not math.isfinite(age_s):
             return replace(event, age_s=age_in(age_s))
         case PeerResynced(runs=runs) if not all(math.isfinite(run.age_s) for run in runs):

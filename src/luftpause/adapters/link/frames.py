@@ -16,7 +16,7 @@ from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import KnownRun, OpenTurn
 
-LINK_PROTOCOL: Final = 4
+LINK_PROTOCOL: Final = 5
 
 FAULT_TOKEN: Final = "bad_token"
 FAULT_PROTOCOL: Final = "wrong_protocol"

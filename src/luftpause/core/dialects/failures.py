@@ -38,6 +38,10 @@ class FailureCode(Enum):
     SCHEDULER_FAULT = "scheduler_fault"
     SHUTTING_DOWN = "shutting_down"
     EXPIRED = "expired"
+    LOAD_FAILED = "model_load_failed"
+    MODEL_FAILING = "model_failing"
+    INSUFFICIENT_MEMORY = "insufficient_memory"
+    MODEL_UNLOADED = "model_unloaded"
 
 
 _STATUS = {
@@ -64,15 +68,23 @@ _STATUS = {
     FailureCode.SCHEDULER_FAULT: 503,
     FailureCode.SHUTTING_DOWN: 503,
     FailureCode.EXPIRED: 503,
+    FailureCode.LOAD_FAILED: 502,
+    FailureCode.MODEL_FAILING: 503,
+    FailureCode.INSUFFICIENT_MEMORY: 503,
+    FailureCode.MODEL_UNLOADED: 503,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A failure and its sentence for the client."""
+    """A failure and its sentence for the client.
+
+    `retry_after_s`: when it makes sense to ask again, seconds; None where nobody knows.
+    """
 
     code: FailureCode
     message: str
+    retry_after_s: float | None = None
 
     @property
     def status(self) -> int:
@@ -82,7 +94,8 @@ class Failure:
 
 def refused(refusal: Refusal) -> Failure:
     """Return the failure that tells a client of the scheduler's refusal."""
-    return Failure(code=FailureCode(refusal.reason.value), message=refusal.message)
+    code = FailureCode(refusal.reason.value)
+    return Failure(code=code, message=refusal.message, retry_after_s=refusal.retry_after_s)
 
 
 def openai_error(failure: Failure) -> bytes:

@@ -11,8 +11,14 @@ ActiveMs = NewType("ActiveMs", int)
 CallerId = NewType("CallerId", str)
 """Who a turn is accounted to for fairness: a label below the principal, at most 128 bytes."""
 
+DeviceId = NewType("DeviceId", str)
+"""A memory that engines take: `ram`, or one accelerator's."""
+
 Instant = NewType("Instant", float)
 """Seconds on the shell's monotonic clock."""
+
+LauncherId = NewType("LauncherId", str)
+"""One launcher, by a name that it keeps when it comes back."""
 
 Mark = NewType("Mark", str)
 """Something that a run is recognised by: a harness's session, an echoed id, what was said. Its kind stands in front."""

@@ -22,14 +22,26 @@ class RefusalReason(Enum):
     SCHEDULER_FAULT = "scheduler_fault"
     SHUTTING_DOWN = "shutting_down"
     EXPIRED = "expired"
+    LOAD_FAILED = "model_load_failed"
+    """The model was loaded for this turn, and that failed (502)."""
+    MODEL_FAILING = "model_failing"
+    """The model failed several times in a row and is left alone for a while (503 with Retry-After)."""
+    INSUFFICIENT_MEMORY = "insufficient_memory"
+    """The model cannot fit beside what stays, whatever is unloaded (503)."""
+    MODEL_UNLOADED = "model_unloaded"
+    """An operator had the model unloaded while the turn waited for it (503)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A refusal and its sentence; the dialect renders both into its own error shape."""
+    """A refusal and its sentence; the dialect renders both into its own error shape.
+
+    `retry_after_s`: when it makes sense to ask again, seconds; None where nobody knows.
+    """
 
     reason: RefusalReason
     message: str
+    retry_after_s: float | None = None
 
 
 def models_named(models: Iterable[str]) -> str:

@@ -6,6 +6,8 @@
 | `HoldTurn`   | a later `PlaceTurn` or `RefuseTurn`, `TurnAbandoned`, `PeerLost`, `PeerResynced` or expiry |
 | `RefuseTurn` | nothing: it ends the turn                                                                 |
 | `ForgetRun`  | nothing: it ends the run                                                                  |
+
+`LoadModel` and `UnloadModel`, for launchers, stand in `residency/actions.py`.
 """
 
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from typing import TypeAlias
 from luftpause.core.model.ids import ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import Refusal
 from luftpause.core.scheduling.reasons import HoldReason, PlacedBecause
+from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,4 +54,4 @@ class ForgetRun:
     why: str
 
 
-Action: TypeAlias = PlaceTurn | HoldTurn | RefuseTurn | ForgetRun
+Action: TypeAlias = PlaceTurn | HoldTurn | RefuseTurn | ForgetRun | LoadModel | UnloadModel

@@ -26,8 +26,8 @@ from luftpause.core.scheduling.state import Pool, Replica
 
 
 def takes_turns(replica: Replica) -> bool:
-    """Say whether the replica is declared and its last probe found it healthy."""
-    return replica.declared and replica.healthy
+    """Say whether the replica is declared, its last probe found it healthy, and it is not about to go."""
+    return replica.declared and replica.healthy and not replica.draining
 
 
 def queue_cap(replica: Replica) -> int | None:
@@ -42,7 +42,7 @@ def queue_cap(replica: Replica) -> int | None:
 def capacity(replica: Replica) -> int | None:
     """Return how many turns the replica may have in flight, by its engine's load and its window; None for any number.
 
-    A replica that takes no turns reports nothing and has no window, so whoever has a capacity takes turns.
+    A replica that takes no turns reports nothing and has no window, unless it is about to go.
     """
     cap, window = queue_cap(replica), replica.window
     if window is None:
@@ -52,7 +52,7 @@ def capacity(replica: Replica) -> int | None:
 
 def has_room(replica: Replica, service_class: ServiceClass) -> bool:
     """Say whether the replica may take a turn of this class now."""
-    if replica.closed_until is not None:
+    if replica.closed_until is not None or replica.draining:
         return False
     limit = capacity(replica)
     if limit is None or replica.in_flight == 0:

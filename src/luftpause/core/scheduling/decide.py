@@ -27,6 +27,8 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.expiry import next_deadline
+from luftpause.core.scheduling.residency import reports
+from luftpause.core.scheduling.residency.review import review
 from luftpause.core.scheduling.state import Decision, State
 
 __all__ = ["decide", "next_deadline"]
@@ -43,13 +45,27 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
     if isinstance(event, FirstTokenSeen) and not turns.is_news(state, event.turn, now):
         return Decision(state, ())
     draft = Draft(state)
+    _take_in(draft, event, now)
+    fairness.drain(draft, now)
+    look_at = draft.residency.look_at
+    if draft.is_review_due or (look_at is not None and look_at <= now):
+        _review(draft, now)
+    if draft.untold is not None:
+        turns.tell(draft, draft.untold, now)
+    return draft.freeze()
+
+
+def _take_in(draft: Draft, event: Event, now: Instant) -> None:
     match event:
         case TurnArrived() | FirstTokenSeen() | TurnFinished() | TurnFailed() | TurnAbandoned() | TurnsRenewed():
             _take_in_turn(draft, event, now)
         case RunEnded():
             turns.end_run(draft, event.run, now, why="ended by its owner")
-        case ReplicaAdded() | ReplicaRemoved() | ReplicaProbed():
+            reports.release(draft, event.run)
+        case ReplicaAdded() | ReplicaRemoved():
             _take_in_replica(draft, event, now)
+        case ReplicaProbed():
+            replicas.probe(draft, event, now)
         case PeerResynced():
             resync.resync(draft, event, now)
         case PeerLost():
@@ -59,9 +75,27 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
         case WokeUp():
             expiry.expire(draft, now)
         case _:
-            assert_never(event)
-    fairness.drain(draft, now)
-    return draft.freeze()
+            reports.take_in(draft, event, now)
+
+
+def _review(draft: Draft, now: Instant) -> None:
+    """Decide which models should be up, until nothing follows from that any more."""
+    draft.is_review_due = True
+    while draft.is_review_due:
+        review(draft, now)
+        fairness.drain(draft, now)
+
+
+def _take_in_replica(draft: Draft, event: ReplicaAdded | ReplicaRemoved, now: Instant) -> None:
+    """Take in a declaration; a launcher's replicas are declared by their models' being up, and by nobody else."""
+    name = event.spec.replica if isinstance(event, ReplicaAdded) else event.replica
+    if name in draft.residency.of_replica:
+        return
+    if isinstance(event, ReplicaAdded):
+        replicas.add(draft, event.spec, now)
+    else:
+        replicas.remove(draft, event.replica, now)
+    draft.is_review_due = bool(draft.residency.models)  # what else serves a model needs no load of it
 
 
 def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -> None:
@@ -81,17 +115,5 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
             turns.end(draft, event.turn, now)
         case TurnAbandoned():
             turns.end(draft, event.turn, now)
-        case _:
-            assert_never(event)
-
-
-def _take_in_replica(draft: Draft, event: ReplicaAdded | ReplicaRemoved | ReplicaProbed, now: Instant) -> None:
-    match event:
-        case ReplicaAdded():
-            replicas.add(draft, event.spec, now)
-        case ReplicaRemoved():
-            replicas.remove(draft, event.replica, now)
-        case ReplicaProbed():
-            replicas.probe(draft, event, now)
         case _:
             assert_never(event)

@@ -9,14 +9,15 @@ from collections.abc import Iterable
 
 from immutables import Map
 
-from luftpause.core.model.ids import Instant, PeerId, ReplicaId, TurnId
+from luftpause.core.model.ids import Instant, ModelName, PeerId, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, keeps_room, pool_of
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
-from luftpause.core.scheduling.lanes import Away, back, gone, inserted, taken_out
-from luftpause.core.scheduling.parts import counted, seen_as
+from luftpause.core.scheduling.lanes import Away, back, gone, inserted, renewed, taken_out
+from luftpause.core.scheduling.parts import followed, recounted
 from luftpause.core.scheduling.ranking import Bits
+from luftpause.core.scheduling.residency.uses import absence_of, gone_out, in_line, out_of_line
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.state import (
     Bucket,
@@ -42,6 +43,7 @@ class Draft:
         "_stirred",
         "away",
         "held",
+        "is_review_due",
         "lanes",
         "lapsed",
         "limits",
@@ -54,6 +56,7 @@ class Draft:
         "queue_bits",
         "replica_deadlines",
         "replicas",
+        "residency",
         "run_counts",
         "run_deadlines",
         "runs",
@@ -61,6 +64,7 @@ class Draft:
         "standings",
         "tools",
         "turns",
+        "untold",
     )
 
     def __init__(self, state: State) -> None:
@@ -86,6 +90,9 @@ class Draft:
         self.next_seq = state.next_seq
         self.past = state.past
         self.tools = state.tools
+        self.residency = state.residency
+        self.is_review_due = False
+        self.untold: TurnId | None = None
         self._actions: list[Action] = []
         self._stirred: dict[ReplicaId, None] = {}
 
@@ -152,9 +159,11 @@ class Draft:
         self.runs = self.runs.set(part, run)
         if old is None:
             self.models_of = self.models_of.set(run.run, (*self.models_of.get(run.run, ()), run.model))
-        self._recount(old, run)
+        self.run_counts = recounted(self.run_counts, self.runs, self.models_of[run.run], old, run)
         if run.out_on is not None or (old is not None and old.out_on is not None):
-            self._follow_out(old, run)
+            self.tools = followed(self.tools, old, run)
+        if self.residency.models:
+            self._follow_pause(run.model, old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
         if part not in self.run_deadlines.bucket_of and run.at_rest:
             bucket = self.run_deadlines.bucket(run.ended_at + self.limits.run_idle_expiry_s)
@@ -168,8 +177,11 @@ class Draft:
         for turn_id in run.turns:
             self.turns = self.turns.set(turn_id, self.turns[turn_id]._replace(in_run=False))
         self.runs = self.runs.delete(run.part)
-        self._recount(run, None)
-        self._follow_out(run, None)
+        self.run_counts = recounted(self.run_counts, self.runs, self.models_of[run.run], run, None)
+        self.tools = followed(self.tools, run, None)
+        if self.residency.models:
+            self._follow_pause(run.model, run, None)
+            self.is_review_due |= absence_of(run) is not None
         self._keep_room(keeps_room(self.replicas, run), None)
         self.run_deadlines = self.run_deadlines.drop(run.part)
         models = tuple(model for model in self.models_of[run.run] if model != run.model)
@@ -187,20 +199,16 @@ class Draft:
 
     def renew(self, turns: Iterable[TurnId], now: Instant) -> None:
         """Note a sign of life of those turns that are open. Most signs are too close to the last to move a deadline."""
-        bucket = self._turn_bucket(now)
-        fresh: dict[PeerId, list[TurnId]] = {}
-        for turn in turns:
-            arrival = self.arrival_of(turn)
-            if arrival is not None and self.open_by_peer[arrival.peer][turn] != bucket:
-                fresh.setdefault(arrival.peer, []).append(turn)
-        for peer, of_peer in fresh.items():
-            signs = self.open_by_peer[peer].update(dict.fromkeys(of_peer, bucket))
-            self.open_by_peer = self.open_by_peer.set(peer, signs)
+        arrivals = [arrival for turn in turns if (arrival := self.arrival_of(turn)) is not None]
+        self.open_by_peer = renewed(self.open_by_peer, arrivals, self._turn_bucket(now))
 
     def enqueue(self, held: HeldTurn) -> None:
         """Let a turn wait."""
         self.held = self.held.set(held.arrival.turn, held)
         self.standings = self.standings.queued(held.payer, held.seq)
+        if self.residency.models:
+            self.residency, matters = in_line(self.residency, held)
+            self.is_review_due |= matters
         self._stand_in_line(held)
 
     def dequeue(self, turn: TurnId) -> HeldTurn:
@@ -209,6 +217,9 @@ class Draft:
         self.held = self.held.delete(turn)
         self._leave_line(held)
         self.standings = self.standings.unqueued(held.payer)
+        if self.residency.models:
+            self.residency, matters = out_of_line(self.residency, held)
+            self.is_review_due |= matters
         return held
 
     def reassign(self, turn: TurnId) -> None:
@@ -241,6 +252,7 @@ class Draft:
         self.replicas = self.replicas.set(turn.replica, busier)
         payer = arrival.principal, arrival.caller
         self._set_standings(self.standings.placed(payer, turn.seq), payer)
+        self.is_review_due |= self.residency.is_pressed
 
     def discharge(self, turn: Turn) -> None:
         """The exact inverse of `charge`, but for the count of turns ever placed."""
@@ -257,6 +269,15 @@ class Draft:
             )
             self.set_replica(lighter)
         payer = arrival.principal, arrival.caller
+        self._set_standings(self.standings.ended(payer), payer)
+        self.is_review_due |= self.residency.is_pressed
+
+    def charge_load(self, payer: Payer) -> None:
+        """Count a load that a payer's turn forced as a turn of theirs in flight."""
+        self._set_standings(self.standings.placed(payer, self.take_seq()), payer)
+
+    def discharge_load(self, payer: Payer) -> None:
+        """The inverse of `charge_load`."""
         self._set_standings(self.standings.ended(payer), payer)
 
     def settle_return(self, turn: Turn) -> None:
@@ -292,6 +313,7 @@ class Draft:
             and self.peer_deadlines is before.peer_deadlines
             and self.run_deadlines is before.run_deadlines
             and self.replica_deadlines is before.replica_deadlines
+            and self.residency is before.residency
         ):
             return before
         return State(
@@ -316,6 +338,7 @@ class Draft:
             next_seq=self.next_seq,
             past=self.past,
             tools=self.tools,
+            residency=self.residency,
         )
 
     def _turn_bucket(self, now: Instant) -> Bucket:
@@ -325,27 +348,9 @@ class Draft:
         """Return the home that the run's held turns stand at, or are away from."""
         return None if run.phase is RunPhase.IDLE else bound_to(self.replicas, run)
 
-    def _recount(self, old: Run | None, new: Run | None) -> None:
-        before = None if old is None else (old.phase, old.service_class)
-        after = None if new is None else (new.phase, new.service_class)
-        if before == after:
-            return
-        run = new or old
-        assert run is not None, "something changed"
-        models = self.models_of[run.run]
-        if len(models) > 1:
-            others = [self.runs[run.run, model] for model in models if model != run.model]
-            before, after = seen_as(others, old), seen_as(others, new)
-        if before != after:
-            self.run_counts = counted(counted(self.run_counts, before, -1), after, 1)
-
-    def _follow_out(self, old: Run | None, new: Run | None) -> None:
-        if old is not None and old.out_on is not None:
-            if new is not None and new.out_on == old.out_on and new.ended_at == old.ended_at:
-                return
-            self.tools = self.tools.back(old.out_on, old.ended_at)
-        if new is not None and new.out_on is not None:
-            self.tools = self.tools.left(new.out_on, new.ended_at)
+    def _follow_pause(self, model: ModelName, old: Run | None, new: Run | None) -> None:
+        before, self.residency = self.residency, gone_out(self.residency, model, absence_of(old), absence_of(new))
+        self.is_review_due |= before.is_pressed and self.residency is not before
 
     def _keep_room(self, before: Replica | None, after: Replica | None) -> None:
         if before is not None and (after is None or after.replica != before.replica):

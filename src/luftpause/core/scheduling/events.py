@@ -22,6 +22,7 @@ from luftpause.core.model.ids import (
 )
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
+from luftpause.core.scheduling.residency.events import ModelReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,5 +266,6 @@ Event: TypeAlias = (
     | PeerResynced
     | PeerLost
     | MemoryRestored
+    | ModelReport
     | WokeUp
 )

@@ -21,6 +21,9 @@ def next_deadline(state: State) -> Instant | None:
     opens_at = state.replica_deadlines.next_at()
     if turns_at is None or (runs_at is not None and runs_at < turns_at):
         turns_at = runs_at
+    models_at = state.residency.look_at
+    if models_at is not None and (opens_at is None or models_at < opens_at):
+        opens_at = models_at
     return opens_at if turns_at is None or (opens_at is not None and opens_at < turns_at) else turns_at
 
 

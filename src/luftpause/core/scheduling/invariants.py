@@ -14,6 +14,8 @@ from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.lineup import Candidate
 from luftpause.core.scheduling.parts import parts_of, seen_as
 from luftpause.core.scheduling.ranking import CHUNK_MAX, CHUNK_MIN, Bits, Ranking, union
+from luftpause.core.scheduling.residency.soundness import check_models
+from luftpause.core.scheduling.residency.uses import model_of
 from luftpause.core.scheduling.standings import Party, Payer, Standing
 from luftpause.core.scheduling.state import LAPSED_MAX, Lane, Life, Part, Place, Pool, Replica, Service, State
 from luftpause.core.scheduling.tool_history import HISTORIES_MAX
@@ -39,6 +41,7 @@ def check(state: State) -> None:
     _check_standings(state)
     _check_lineup(state)
     _check_work_is_conserved(state)
+    check_models(state)
 
 
 def _check_wheel(wheel: Wheel[Deadline]) -> None:
@@ -141,7 +144,8 @@ def _check_window(replica: Replica) -> None:
     window = replica.window
     if window is None:
         return
-    assert takes_turns(replica), f"{replica.replica} takes no turns and has a window"
+    is_able = takes_turns(replica) or replica.draining
+    assert is_able, f"{replica.replica} takes no turns and has a window"
     assert window.size >= 1, f"{replica.replica} may never take a turn again: {window}"
     if window.refused_at is None:
         assert replica.seen_healthy, f"{replica.replica} starts slowly and was never healthy before"
@@ -162,9 +166,9 @@ def _check_lanes(state: State) -> None:
         # Who is away from a home that began another life since is away from nobody.
         told = None if _is_past(state, held.away_from) else held.away_from
         assert told == away, f"{name} is away from {away}, not from {held.away_from}"
-        assert (arrival.kind, arrival.model) in state.serving, (
-            f"{name} is held for {arrival.model}, which nobody serves"
-        )
+        is_launched = model_of(state.residency, arrival.kind, arrival.model) is not None
+        is_served = is_launched or (arrival.kind, arrival.model) in state.serving
+        assert is_served, f"{name} is held for {arrival.model}, which nobody serves"
         lanes.setdefault(held.pool, {}).setdefault(held.lane, []).append(held.place)
     absent: dict[Life, dict[str, Place]] = {}
     for name, held in state.held.items():
@@ -198,6 +202,8 @@ def _check_tools(state: State) -> None:
 
 def _check_standings(state: State) -> None:
     flying = Counter(party for turn in state.turns.values() for party in _parties(turn.arrival))
+    for model in state.residency.models.values():  # a load counts as a turn of whoever forced it
+        flying.update(() if model.payer is None else (model.payer[0], model.payer))
     waiting = Counter(party for held in state.held.values() for party in _parties(held.arrival))
     of, counted, resting = state.standings
     _same("turns by party", {party: count for party, (count, _) in of.items() if count}, dict(flying))

@@ -8,10 +8,11 @@ from typing import Final, TypeAlias
 
 from immutables import Map
 
-from luftpause.core.model.ids import RunId
+from luftpause.core.model.ids import ModelName, RunId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.events import RunPhase
-from luftpause.core.scheduling.state import Run, State
+from luftpause.core.scheduling.state import Part, Run, State
+from luftpause.core.scheduling.tool_history import Tools
 
 Seen: TypeAlias = tuple[RunPhase, ServiceClass]
 """What a run is counted as."""
@@ -33,6 +34,33 @@ def seen_as(parts: Sequence[Run], one_more: Run | None = None) -> Seen | None:
     if one_more is not None:
         seen.append((one_more.phase, one_more.service_class))
     return min(seen, key=_RANKS.__getitem__, default=None)
+
+
+def recounted(
+    counts: Map[Seen, int], runs: Map[Part, Run], models: Sequence[ModelName], old: Run | None, new: Run | None
+) -> Map[Seen, int]:
+    """Return how many runs are seen as what when one part changes of a run that asks these models."""
+    before = None if old is None else (old.phase, old.service_class)
+    after = None if new is None else (new.phase, new.service_class)
+    if before == after:
+        return counts
+    if len(models) > 1:
+        part = new or old
+        assert part is not None, "something changed"
+        others = [runs[part.run, model] for model in models if model != part.model]
+        before, after = seen_as(others, old), seen_as(others, new)
+    return counts if before == after else counted(counted(counts, before, -1), after, 1)
+
+
+def followed(tools: Tools, old: Run | None, new: Run | None) -> Tools:
+    """Return who is out on which tool when one part of a run changes."""
+    if old is not None and old.out_on is not None:
+        if new is not None and new.out_on == old.out_on and new.ended_at == old.ended_at:
+            return tools
+        tools = tools.back(old.out_on, old.ended_at)
+    if new is not None and new.out_on is not None:
+        tools = tools.left(new.out_on, new.ended_at)
+    return tools
 
 
 def counted(counts: Map[Seen, int], seen: Seen | None, change: int) -> Map[Seen, int]:

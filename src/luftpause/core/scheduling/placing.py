@@ -5,6 +5,8 @@ from luftpause.core.scheduling.admission import queue_cap
 from luftpause.core.scheduling.affinity import returns_to, why_placed
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.residency.leases import root_of
+from luftpause.core.scheduling.residency.uses import used
 from luftpause.core.scheduling.state import Replica, Run, Turn, without
 
 
@@ -30,6 +32,9 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
             returning=run is not None and _comes_back_to_a_full_home(run, replica),
         )
     )
+    if draft.residency.of_replica:
+        root = None if run is None else root_of(run, draft.runs, draft.models_of)
+        draft.residency = used(draft.residency, replica.replica, root)
     if run is not None:
         draft.set_run(
             run._replace(

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, assert_never
 
-from luftpause.core.model.ids import CallerId, ModelName, ReplicaId
+from luftpause.core.model.ids import CallerId, LauncherId, ModelName, ReplicaId
+from luftpause.core.scheduling.residency.reasons import Blocked, explain_blocked
 
 
 class PlacedBecause(Enum):
@@ -94,6 +95,47 @@ class BehindCaller:
     caller: CallerId
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelWanted:
+    """The model is not up; it is loaded as soon as there is room."""
+
+    model: ModelName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLoading:
+    """The model is being loaded. `eta_s`: for about so many seconds still."""
+
+    model: ModelName
+    eta_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingForMemory:
+    """The model has no room yet: another one is in its way."""
+
+    model: ModelName
+    blocked: Blocked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLeaving:
+    """The model takes no more turns and is unloaded; then it is loaded again. `why` it goes is for people."""
+
+    model: ModelName
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LauncherAway:
+    """The launcher that could load the model is not connected."""
+
+    model: ModelName
+    launcher: LauncherId
+
+
+ModelReason: TypeAlias = ModelWanted | ModelLoading | WaitingForMemory | ModelLeaving | LauncherAway
+
 HoldReason: TypeAlias = (
     WaitingForRoom
     | RoomKept
@@ -103,6 +145,7 @@ HoldReason: TypeAlias = (
     | NoHealthyReplica
     | ReplicaClosed
     | BehindCaller
+    | ModelReason
 )
 
 
@@ -127,6 +170,25 @@ def explain(reason: HoldReason) -> str:
             words = f"{replica} refused a turn and asked for no new ones for a while"
         case BehindCaller(caller=caller):
             words = f"behind caller {caller} in fair order"
+        case ModelWanted() | ModelLoading() | WaitingForMemory() | ModelLeaving() | LauncherAway():
+            words = _explain_model(reason)
+        case _:
+            assert_never(reason)
+    return words
+
+
+def _explain_model(reason: ModelReason) -> str:
+    match reason:
+        case ModelWanted(model=model):
+            words = f"{model} is not up, and is loaded as soon as there is room"
+        case ModelLoading(model=model, eta_s=eta_s):
+            words = f"{model} is loading" + (f", for about {eta_s:.0f} s still" if eta_s >= 1 else "")
+        case WaitingForMemory(model=model, blocked=blocked):
+            words = f"{model} is not up and has no room yet: {explain_blocked(blocked)}"
+        case ModelLeaving(model=model, why=why):
+            words = f"{model} is being unloaded" + (f": {why}" if why else "")
+        case LauncherAway(model=model, launcher=launcher):
+            words = f"{model} is not up, and its launcher {launcher} is not connected"
         case _:
             assert_never(reason)
     return words

@@ -13,6 +13,7 @@ from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed
 from luftpause.core.scheduling.foreign import after_report
+from luftpause.core.scheduling.residency.uses import model_of
 from luftpause.core.scheduling.state import Pool, Replica, services_of
 from luftpause.core.scheduling.turns import leave_queue, unknown_model
 from luftpause.core.scheduling.windows import after_outage, after_refusal
@@ -101,6 +102,20 @@ def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
     draft.close(replica, until)
 
 
+def set_ready(draft: Draft, replica: ReplicaId) -> None:
+    """Take a declared replica in as healthy without a probe: its launcher has seen its engine ready."""
+    fresh = draft.replicas[replica]._replace(healthy=True, seen_healthy=True, draining=False, why="")
+    draft.set_replica(fresh)
+    _reassign(draft, _away(draft, fresh))
+
+
+def set_draining(draft: Draft, replica: ReplicaId, *, draining: bool) -> None:
+    """Let a replica take no more turns, or take them again; those held for it wait elsewhere meanwhile."""
+    fresh = draft.replicas[replica]._replace(draining=draining)
+    draft.set_replica(fresh)
+    _reassign(draft, _held_in(draft, replica) if draining else _away(draft, fresh))
+
+
 def _reborn(replica: Replica, epoch: int) -> Replica:
     """Return the replica at the start of a new life: what was bound to the old one is bound no more."""
     return replica._replace(
@@ -110,6 +125,7 @@ def _reborn(replica: Replica, epoch: int) -> Replica:
         kept=0,
         why="",
         closed_until=None,
+        draining=False,
         window=None,
         peak=replica.in_flight,
         surplus=None,
@@ -122,10 +138,10 @@ def _settle(draft: Draft, replica: ReplicaId, old: ReplicaSpec, now: Instant) ->
     """Move the held turns of a changed replica to the pools they belong to now; refuse those that nobody serves."""
     _reassign(draft, _held_in(draft, replica))
     for service in services_of(old):
-        if service not in draft.serving:
+        if service not in draft.serving and model_of(draft.residency, *service) is None:
             for turn in _held_in(draft, service):
-                held = leave_queue(draft, turn, now)
-                draft.order(RefuseTurn(turn=turn, why=unknown_model(draft, held.arrival)))
+                leave_queue(draft, turn, now)
+                draft.order(RefuseTurn(turn=turn, why=unknown_model(draft, *service)))
 
 
 def _reassign(draft: Draft, turns: Iterable[TurnId]) -> None:

@@ -7,7 +7,7 @@ What every turn makes anew is a named tuple: as immutable as a frozen dataclass,
 and change them by name all the same.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from immutables import Map
@@ -30,6 +30,7 @@ from luftpause.core.scheduling.events import RunPhase, TurnArrived
 from luftpause.core.scheduling.lineup import Lineup
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.reasons import PlacedBecause
+from luftpause.core.scheduling.residency.state import Residency, ResidencyLimits
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.tool_history import Tools, open_step_s
 from luftpause.core.scheduling.wheel import Wheel
@@ -81,12 +82,14 @@ class Limits:
             it out for hours.
         slow_start: turns that a replica may have in flight when it comes back from an outage: enough to keep any engine
             busy, and no more than the smallest of them run at once.
+        residency: for models that launchers load.
     """
 
     turn_timeout_s: float = 600.0
     run_idle_expiry_s: float = 1800.0
     retry_after_s_max: float = 300.0
     slow_start: int = 4
+    residency: ResidencyLimits = field(default_factory=ResidencyLimits)
 
 
 class Window(NamedTuple):
@@ -126,6 +129,7 @@ class Replica(NamedTuple):
         surplus: requests beyond those in its last report; None before the first one of this epoch.
         foreign: requests that others sent to its engine past us, as far as two reports agree.
         heard_at: when its last report came.
+        draining: its model makes room for another or is unloaded: it takes no new turns.
     """
 
     replica: ReplicaId
@@ -149,6 +153,7 @@ class Replica(NamedTuple):
     surplus: int | None = None
     foreign: int = 0
     heard_at: Instant | None = None
+    draining: bool = False
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""
@@ -292,6 +297,7 @@ class State(NamedTuple):
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
         past: what is remembered of replicas that have not been healthy since we were started.
         tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
+        residency: launchers, and which of their models are up.
     """
 
     limits: Limits
@@ -315,6 +321,7 @@ class State(NamedTuple):
     next_seq: int = 0
     past: Map[ReplicaId, Past] = Map()
     tools: Tools = Tools()
+    residency: Residency = Residency()
 
 
 class Decision(NamedTuple):

@@ -4,10 +4,12 @@ Knows the steps, not the rules: where a turn may go is in `affinity`, whether th
 turn is next in `fairness`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from luftpause.core.model.ids import Instant, RunId, ToolName, TurnId
+from luftpause.core.model.ids import Instant, ModelName, RunId, ToolName, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason, no_such_model
+from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling import lapsed
 from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
@@ -18,8 +20,13 @@ from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.fairness import drain, somebody_waits
 from luftpause.core.scheduling.placing import place
-from luftpause.core.scheduling.services import KIND_WORDS
-from luftpause.core.scheduling.state import HeldTurn, Replica, Run, State, Turn, without
+from luftpause.core.scheduling.reasons import HoldReason
+from luftpause.core.scheduling.residency.holding import why_model_held
+from luftpause.core.scheduling.residency.refusing import why_refused
+from luftpause.core.scheduling.residency.state import Model
+from luftpause.core.scheduling.residency.uses import left, model_of
+from luftpause.core.scheduling.services import KIND_WORDS, offered
+from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
 
 
@@ -28,8 +35,10 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     if draft.arrival_of(arrival.turn) is not None:
         _answer_again(draft, arrival.turn, now)
         return
-    if (arrival.kind, arrival.model) not in draft.serving:
-        draft.order(RefuseTurn(turn=arrival.turn, why=unknown_model(draft, arrival)))
+    model = model_of(draft.residency, arrival.kind, arrival.model) if draft.residency.models else None
+    refusal = None if (arrival.kind, arrival.model) in draft.serving else _why_refused(draft, arrival, model, now)
+    if refusal is not None:
+        draft.order(RefuseTurn(turn=arrival.turn, why=refusal))
         return
     if arrival.age_s != age_in(arrival.age_s):  # it goes into the state, which must be comparable and writable
         arrival = replace(arrival, age_s=age_in(arrival.age_s))
@@ -38,15 +47,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     if run is not None and run.out_on is not None:
         draft.teach(run, arrived_at, now)  # whether it is placed or held, it is not out any more
     pool = pool_of(draft.replicas, run, arrival)
-    home = None if run is None else bound_to(draft.replicas, run)
     among = candidates(draft.replicas, draft.serving, pool)
-    chosen = None
-    if arrival.shape is TurnShape.ERRAND:
-        chosen = nearest(among)
-    elif not somebody_waits(draft, pool, arrival.service_class):
-        chosen = choose(among, arrival.service_class, None if home is None else home.replica)
-        if chosen is None and home is not None and run is not None and pool == home.replica:
-            chosen = home if returns_to(run, home) and takes_back(home) else None
+    chosen = _choose(draft, arrival, run, pool, among)
     draft.track(arrival.turn, arrival.peer, now)
     if chosen is not None:
         place(draft, arrival, run, chosen, held_s=arrival.age_s)
@@ -55,13 +57,23 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     draft.enqueue(HeldTurn(arrival, arrived_at, draft.take_seq(), pool, away))
     if run is not None:
         draft.set_run(run._replace(held=(*run.held, arrival.turn), out_on=None))
-    draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
+    if model is None:
+        draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
+    else:
+        draft.untold = arrival.turn  # it is told once it is known what becomes of its model
 
 
-def unknown_model(draft: Draft, arrival: TurnArrived) -> Refusal:
-    """Return the refusal of a turn whose model no declared replica of its kind serves."""
-    known = {model for kind, model in draft.serving if kind is arrival.kind}
-    message = no_such_model(f"{KIND_WORDS[arrival.kind]} replica", arrival.model, known)
+def tell(draft: Draft, turn: TurnId, now: Instant) -> None:
+    """Tell a held turn why it waits; one that waits no more has been told."""
+    held = draft.held.get(turn)
+    if held is not None:
+        draft.order(HoldTurn(turn=turn, why=_why(draft, held, now)))
+
+
+def unknown_model(draft: Draft, kind: ReplicaKind, model: ModelName) -> Refusal:
+    """Return the refusal of a turn whose model no declared replica of its kind serves, and no launcher could."""
+    known = {each for of_kind, each in offered(draft.serving, draft.residency) if of_kind is kind}
+    message = no_such_model(f"{KIND_WORDS[kind]} replica", model, known)
     return Refusal(reason=RefusalReason.UNKNOWN_MODEL, message=message)
 
 
@@ -140,6 +152,27 @@ def end_part(draft: Draft, run: Run, now: Instant, *, why: str) -> None:
         draft.order(ForgetRun(run=run.run, why=why))
 
 
+def _why_refused(draft: Draft, arrival: TurnArrived, model: Model | None, now: Instant) -> Refusal | None:
+    if model is None or model.is_dropped:
+        return unknown_model(draft, arrival.kind, arrival.model)
+    return why_refused(draft, model, now)
+
+
+def _choose(
+    draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, among: Sequence[Replica]
+) -> Replica | None:
+    """Return the replica that takes a turn at once; None when it is to wait."""
+    if arrival.shape is TurnShape.ERRAND:
+        return nearest(among)
+    if somebody_waits(draft, pool, arrival.service_class):
+        return None
+    home = None if run is None else bound_to(draft.replicas, run)
+    chosen = choose(among, arrival.service_class, None if home is None else home.replica)
+    if chosen is None and home is not None and run is not None and pool == home.replica:
+        return home if returns_to(run, home) and takes_back(home) else None
+    return chosen
+
+
 def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
     draft.renew((turn,), now)
     in_flight = draft.turns.get(turn)
@@ -154,9 +187,14 @@ def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
             )
         )
         return
-    held = draft.held[turn]
-    among = candidates(draft.replicas, draft.serving, held.pool)
-    draft.order(HoldTurn(turn=turn, why=why_held(held.pool, among, held.arrival)))
+    tell(draft, turn, now)
+
+
+def _why(draft: Draft, held: HeldTurn, now: Instant) -> HoldReason:
+    of_model = why_model_held(draft.residency, draft.serving, held.arrival, now) if draft.residency.models else None
+    if of_model is not None:
+        return of_model
+    return why_held(held.pool, candidates(draft.replicas, draft.serving, held.pool), held.arrival)
 
 
 def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
@@ -193,6 +231,8 @@ def _end_in_flight(
     if answered:
         _widen(draft, draft.replicas[turn.replica])
     draft.discharge(turn)
+    if draft.residency.of_replica:
+        draft.residency = left(draft.residency, turn.replica, now)
     draft.untrack(arrival.turn, arrival.peer)
     run = draft.runs.get(arrival.part) if turn.in_run else None
     if run is None:

@@ -19,6 +19,8 @@ from luftpause.core.scheduling.affinity import candidates
 from luftpause.core.scheduling.events import RunPhase
 from luftpause.core.scheduling.fairness import CLASSES_IN_ORDER
 from luftpause.core.scheduling.reasons import BehindCaller, HoldReason
+from luftpause.core.scheduling.residency.holding import why_model_held
+from luftpause.core.scheduling.residency.view import DeviceView, ModelView, view_devices, view_models
 from luftpause.core.scheduling.state import HeldTurn, Lane, Place, Replica, State, Window
 from luftpause.core.scheduling.tool_history import NOTHING_HEARD, History
 from luftpause.core.scheduling.tool_returns import return_law
@@ -43,7 +45,7 @@ class ReplicaPhase(Enum):
     DOWN = "down"
     """It was healthy once and is not now."""
     LEAVING = "leaving"
-    """Removed, with turns still in flight."""
+    """Removed, or about to be: it takes no more turns, and some are still in flight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,8 @@ class StateView:
     held: tuple[HeldView, ...]
     runs: tuple[RunsView, ...]
     tools: tuple[ToolView, ...]
+    models: tuple[ModelView, ...]
+    devices: tuple[DeviceView, ...]
 
 
 def view(state: State, now: Instant) -> StateView:
@@ -140,6 +144,8 @@ def view(state: State, now: Instant) -> StateView:
             if (count := state.run_counts.get((phase, service_class), 0))
         ),
         tools=view_tools(state, now),
+        models=view_models(state, now),
+        devices=view_devices(state),
     )
 
 
@@ -203,7 +209,7 @@ def _view_replica(replica: Replica) -> ReplicaView:
 
 
 def _phase(replica: Replica) -> ReplicaPhase:
-    if not replica.declared:
+    if not replica.declared or replica.draining:
         return ReplicaPhase.LEAVING
     if not replica.healthy:
         return ReplicaPhase.DOWN if replica.seen_healthy else ReplicaPhase.STARTING
@@ -247,12 +253,15 @@ def _row(state: State, queues: list[tuple[Place, ...]], first: HeldTurn, caller:
         caller=caller,
         count=sum(map(len, queues)),
         oldest_s=now - min(queues)[0][0],
-        reason=_reason(state, first),
+        reason=_reason(state, first, now),
     )
 
 
-def _reason(state: State, head: HeldTurn) -> HoldReason:
-    """Name what the first in line waits for; those behind it wait for the one in front."""
+def _reason(state: State, head: HeldTurn, now: Instant) -> HoldReason:
+    """Name what the first in line waits for; those behind it wait for the one in front, or all for their model."""
+    of_model = why_model_held(state.residency, state.serving, head.arrival, now)
+    if of_model is not None:
+        return of_model
     ahead = state.lineup.first(state.queue_bits[head.queue])
     if ahead is not None and (ahead.principal, ahead.caller) != head.payer:
         return BehindCaller(caller=ahead.caller)

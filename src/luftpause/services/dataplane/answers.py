@@ -1,5 +1,6 @@
 """Answers that the dataplane gives by itself. Every one of them carries the run's header."""
 
+from math import ceil
 from typing import Final
 
 from luftpause.core.dialects.dialect import Dialect
@@ -32,6 +33,8 @@ async def send_failure(
 ) -> None:
     """Send a failure in the shape of a dialect. `more`: further headers."""
     headers = [(b"content-type", JSON), (RUN_HEADER, run.encode("ascii")), *more]
+    if failure.retry_after_s is not None:
+        headers.append((b"retry-after", b"%d" % max(1, ceil(failure.retry_after_s))))
     await _send(send, failure.status, dialect.error(failure), headers)
 
 

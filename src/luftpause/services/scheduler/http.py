@@ -18,6 +18,7 @@ from luftpause import __version__
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.reasons import explain
+from luftpause.core.scheduling.residency.view import DeviceView, ModelView
 from luftpause.core.scheduling.state import State, Window
 from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, ToolView, view
 from luftpause.ports.scheduler import PeerSeen
@@ -84,6 +85,8 @@ def _status(about: Json, state: State, now: Instant, peers: Sequence[PeerSeen]) 
             "runs": [_runs(runs) for runs in seen.runs],
             "tools": [_tool(tool) for tool in seen.tools],
             "peers": [_peer(peer, state) for peer in peers],
+            "models": [_model(model) for model in seen.models],
+            "devices": [_device(device) for device in seen.devices],
         }
     )
 
@@ -141,6 +144,38 @@ def _tool(tool: ToolView) -> Json:
 def _peer(seen: PeerSeen, state: State) -> Json:
     open_turns = len(state.open_by_peer.get(seen.peer, ()))
     return {"name": seen.peer, "connected": seen.is_connected, "open_turns": open_turns}
+
+
+def _model(model: ModelView) -> Json:
+    return {
+        "name": model.name,
+        "launcher": model.launcher,
+        "connected": model.connected,
+        "kind": model.kind.value,
+        "state": model.phase.value,
+        "since_s": round(model.since_s, 3),
+        "replica": model.replica,
+        "leases": {"in_flight": model.in_flight, "waiting": model.waiting, "expected": model.expected},
+        "device": model.device,
+        "memory": model.memory,
+        "memory_measured": model.is_measured,
+        "load_s": round(model.load_s, 3),
+        "pinned": model.pinned,
+        "persistent": model.persistent,
+        "ttl_left_s": _rounded(model.ttl_left_s),
+        "eta_s": _rounded(model.eta_s),
+        "retry_after_s": _rounded(model.retry_after_s),
+        "failures": model.failures,
+        "why": model.why,
+    }
+
+
+def _device(device: DeviceView) -> Json:
+    return {"launcher": device.launcher, "device": device.device, "budget": device.budget, "taken": device.taken}
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
 
 
 async def _get_health(_: Request) -> Response:

@@ -15,6 +15,7 @@ from prometheus_client.utils import floatToGoString
 
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 from luftpause.core.scheduling.state import State
 from luftpause.core.scheduling.view import held_by_class, view_tools
 
@@ -22,7 +23,14 @@ DECIDE_SECONDS_BUCKETS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 
 
 _OTHER: Final = ("", "other")
 
-_KINDS: dict[type[Action], str] = {PlaceTurn: "place", HoldTurn: "hold", RefuseTurn: "refuse", ForgetRun: "forget"}
+_KINDS: dict[type[Action], str] = {
+    PlaceTurn: "place",
+    HoldTurn: "hold",
+    RefuseTurn: "refuse",
+    ForgetRun: "forget",
+    LoadModel: "load",
+    UnloadModel: "unload",
+}
 
 
 class SchedulerMetrics:

@@ -36,7 +36,9 @@ from luftpause.core.scheduling.events import (
 )
 from luftpause.core.scheduling.parts import parts_of
 from luftpause.core.scheduling.reasons import explain
-from luftpause.core.scheduling.services import service_for
+from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.reasons import explain_unload
+from luftpause.core.scheduling.services import offered, service_for
 from luftpause.core.scheduling.state import Decision, State, empty_state
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 from luftpause.services.scheduler.identity import RunIdentity
@@ -167,7 +169,7 @@ class SchedulerService:
 
     def models(self) -> Sequence[ModelName]:
         """See `SchedulerDesk.models`."""
-        return sorted({model for _, model in self._state.serving})
+        return sorted({model for _, model in offered(self._state.serving, self._state.residency)})
 
     def resync(self, report: PeerResynced) -> None:
         """See `SchedulerDesk.resync`."""
@@ -228,7 +230,9 @@ class SchedulerService:
         """
         known = self._known(offer.turn)
         service = (
-            service_for(self._state.serving, offer.kind, offer.model) if known is None else (known.kind, known.model)
+            service_for(self._state.serving, offer.kind, offer.model, self._state.residency)
+            if known is None
+            else (known.kind, known.model)
         )
         if isinstance(service, Refusal):
             raise TurnRefusedError(service)
@@ -285,6 +289,7 @@ class SchedulerService:
             state.peer_deadlines is not before.peer_deadlines
             or state.run_deadlines is not before.run_deadlines
             or state.replica_deadlines is not before.replica_deadlines
+            or state.residency is not before.residency
         ):
             self._arm()
 
@@ -301,6 +306,10 @@ class SchedulerService:
             case ForgetRun(run=run, why=reason):
                 _log.debug("run_forgotten", extra={"run": run, "why": reason})
                 self._identity.forget(run)
+            case LoadModel(model=model, why=why_loaded):
+                _log.info("model_load_ordered", extra={"model": model, "why": why_loaded.value})
+            case UnloadModel(model=model, why=why_unloaded):
+                _log.info("model_unload_ordered", extra={"model": model, "why": explain_unload(why_unloaded)})
             case _:
                 assert_never(action)
 
@@ -343,6 +352,22 @@ class SchedulerService:
                 self._log_health(replica, before)
             case _:
                 pass
+        if self._state.residency.of_replica is not before.residency.of_replica:
+            self._tell_of_models(before)
+
+    def _tell_of_models(self, before: State) -> None:
+        """Tell listeners which replicas came and went with the models that they serve."""
+        state = self._state
+        now, then = state.residency.of_replica, before.residency.of_replica
+        gone = sorted(replica for replica in then if replica not in now)
+        fresh = sorted(replica for replica in now if replica not in then)
+        for listener in self._listeners:
+            for replica in gone:
+                listener.removed(replica)
+            for replica in fresh:
+                spec = state.replicas[replica].spec
+                if spec is not None:
+                    listener.declared(spec)
 
     def _log_health(self, replica: ReplicaId, before: State) -> None:
         old, new = before.replicas.get(replica), self._state.replicas.get(replica)

@@ -15,6 +15,7 @@ from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import Event, TurnArrived
+from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.book import Book
 from luftpause.testkit.sim.records import Due, Site, Waiting
@@ -72,10 +73,13 @@ class Account:
                 case ForgetRun():
                     assert action.run in forgets, f"{action.run} was forgotten too early"
                     del forgets[action.run]
+                case LoadModel() | UnloadModel():
+                    raise AssertionError(f"this account knows no launchers: {action}")
         assert not refusals, f"never refused: {refusals}"
         assert not forgets, f"never forgotten: {list(forgets)}"
         if isinstance(event, TurnArrived):
-            answers = [action for action in actions if not isinstance(action, ForgetRun) and action.turn == event.turn]
+            told = [action for action in actions if isinstance(action, PlaceTurn | HoldTurn | RefuseTurn)]
+            answers = [action for action in told if action.turn == event.turn]
             assert len(answers) == 1, f"one offer, one answer: {answers}"
 
     def _judge_repetition(self, event: TurnArrived, actions: Sequence[Action]) -> None:

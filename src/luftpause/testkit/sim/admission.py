@@ -8,12 +8,14 @@ from typing import Final, assert_never
 
 from luftpause.core.model.ids import (
     Instant,
+    LauncherId,
     ModelName,
     PeerId,
     ReplicaId,
     ToolCallId,
     TurnId,
 )
+from luftpause.core.model.models import RAM, Device, ModelSpec
 from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
@@ -31,9 +33,12 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
+from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.events import LauncherJoined, ModelDown, ModelUp
 from luftpause.core.scheduling.state import Limits, State, empty_state
 from luftpause.testkit.sim.account import Account
 from luftpause.testkit.sim.clients import SimRun, SimTurn
+from luftpause.testkit.sim.model_account import ModelAccount
 from luftpause.testkit.sim.pool import Pool
 from luftpause.testkit.sim.setting import Setting
 
@@ -50,7 +55,8 @@ class TurnAdmission:
     def __init__(self, pool: Pool, setting: Setting, *, checked: bool) -> None:
         self._pool = pool
         self.state: State = empty_state(Limits())
-        self._account = Account(self.state.limits) if checked else None
+        self._account = _account(setting, self.state.limits) if checked else None
+        self._setting = setting
         self._open: dict[TurnId, SimTurn] = {}
         self._mailbox: deque[Event] = deque()
         self._busy = False
@@ -59,7 +65,10 @@ class TurnAdmission:
         self._names = [ReplicaId(f"replica-{number}") for number in range(len(setting.replicas))]
         self._numbers = {name: number for number, name in enumerate(self._names)}
         for name, replica in zip(self._names, setting.replicas, strict=True):
-            self._tell(ReplicaAdded(spec=_spec(name, replica.models)))
+            if replica.launch is None:
+                self._tell(ReplicaAdded(spec=_spec(name, replica.models)))
+        if setting.is_launched:
+            self._tell(_launcher(setting))
 
     def offered(self, turn: SimTurn) -> None:
         """Tell that it arrived."""
@@ -94,7 +103,8 @@ class TurnAdmission:
             self._tell(TurnFinished(turn=turn.turn_id, finish="stop", usage=usage))
             return
         calls = (ToolCallId(f"call-{turn.key}"),)
-        self._tell(TurnFinished(turn=turn.turn_id, finish="tool_calls", usage=usage, tool_calls=calls))
+        tools = (leg.tool,) if leg.tool else ()
+        self._tell(TurnFinished(turn=turn.turn_id, finish="tool_calls", usage=usage, tool_calls=calls, tools=tools))
 
     def failed(self, turn: SimTurn, cause: str) -> None:
         """Tell why."""
@@ -109,6 +119,16 @@ class TurnAdmission:
         """Tell what was seen."""
         seen = None if load is None else Load(running=load[0], waiting=load[1])
         self._tell(ReplicaProbed(replica=self._names[replica], healthy=load is not None, load=seen))
+
+    def loaded(self, replica: int) -> None:
+        """Tell that its model is up."""
+        sim = self._setting.replicas[replica]
+        memory = 0 if sim.launch is None else sim.launch.memory
+        self._tell(ModelUp(model=sim.models[0], replica=_spec(self._names[replica], sim.models), memory=memory))
+
+    def unloaded(self, replica: int) -> None:
+        """Tell that its model is gone."""
+        self._tell(ModelDown(model=self._setting.replicas[replica].models[0]))
 
     def renewed(self) -> None:
         """Tell which turns are open."""
@@ -157,10 +177,29 @@ class TurnAdmission:
                 self._pool.send(self._open[action.turn], self._numbers[action.replica])
             case RefuseTurn():
                 self._pool.refuse(self._open.pop(action.turn))
+            case LoadModel(model=model):
+                self._pool.load(self._setting.serving(model)[0])
+            case UnloadModel(model=model):
+                self._pool.unload(self._setting.serving(model)[0])
             case HoldTurn() | ForgetRun():
                 pass
             case _:
                 assert_never(action)
+
+
+def _account(setting: Setting, limits: Limits) -> Account | ModelAccount:
+    return ModelAccount(limits.residency) if setting.is_launched else Account(limits)
+
+
+def _launcher(setting: Setting) -> LauncherJoined:
+    """Declare all that a launcher could load. Nothing is unloaded for being idle."""
+    catalogue = tuple(
+        ModelSpec(model=replica.models[0], memory=replica.launch.memory, load_s=replica.launch.load_s)
+        for replica in setting.replicas
+        if replica.launch is not None
+    )
+    devices = (Device(device=RAM, memory=setting.memory),)
+    return LauncherJoined(launcher=LauncherId("sim"), devices=devices, catalogue=catalogue)
 
 
 def _spec(name: ReplicaId, models: tuple[ModelName, ...]) -> ReplicaSpec:

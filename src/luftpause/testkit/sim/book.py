@@ -168,7 +168,7 @@ class Book:
                     if site.closed_until is not None and site.closed_until <= now:
                         site.closed_until = None
             case _:
-                assert_never(event)
+                raise AssertionError(f"this book knows no launchers: {event}")
         return due
 
     def _revive(self, turn: TurnId, now: float) -> None:

@@ -19,6 +19,8 @@ class Figures:
         failed_runs: given up by their agents.
         failed_turns: of the whole time, as are retractions: requests that an engine took back for want of memory.
         unfinished_runs: under way at the end.
+        loads: engines that were loaded, of the whole time.
+        longest_turn_s: from a turn's offer to its last byte, of the runs that ended.
     """
 
     interactive_runs_per_min: float
@@ -33,6 +35,8 @@ class Figures:
     failed_turns: int
     retractions: int
     unfinished_runs: int
+    loads: int
+    longest_turn_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,8 @@ def figures_of(world: World, since: float, until: float) -> Figures:
         failed_turns=world.failed_turns,
         retractions=world.totals().retractions,
         unfinished_runs=world.unfinished,
+        loads=world.loads,
+        longest_turn_s=max((seconds for run in ended for seconds in run.turn_s), default=None),
     )
 
 

@@ -7,12 +7,13 @@ lengths whatever arm serves it. Knows nothing of engines or scheduling.
 from dataclasses import dataclass
 from typing import Final
 
-from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId, ToolName
 from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.sim.dice import Dice
-from luftpause.testkit.sim.scenario import AgentGroup, ToolTimes
+from luftpause.testkit.sim.scenario import SIMULATED, AgentGroup
 
-MODEL: Final = ModelName("simulated")
+NO_TOOL: Final = ToolName("")
+MODEL: Final = ModelName(SIMULATED)
 """The model of everything that a scenario draws."""
 
 
@@ -24,6 +25,7 @@ class Leg:
         new_tokens: below 0 when the agent took away more than it added.
         away_s: until the next turn is offered; None for the last turn.
         paused: the reply asks for tools, and the agent is away to run them.
+        tool: what the reply asks for; empty where it asks for none, or nobody knows.
         rewritten: the prompt shares nothing with the one before, but for what all runs share.
     """
 
@@ -32,6 +34,7 @@ class Leg:
     away_s: float | None
     paused: bool
     rewritten: bool = False
+    tool: ToolName = NO_TOOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,7 @@ def draw_plan(group: AgentGroup, seed: int, number: int) -> RunPlan:
         caller=CallerId(f"{group.name}-{number % group.callers}"),
         legs=_draw_legs(group, seed, number),
         reply_tokens_max=group.reply_tokens_max,
+        model=ModelName(group.model),
         shared_name=f"system {group.name}",
         shared_tokens=group.system_tokens,
     )
@@ -76,18 +80,22 @@ def _draw_legs(group: AgentGroup, seed: int, number: int) -> tuple[Leg, ...]:
     legs = []
     new_tokens = dice.whole(*group.context_tokens)
     for _ in range(rounds):
-        legs.append(Leg(new_tokens, dice.whole(*group.call_tokens), _tool_s(group.tools, dice), paused=True))
+        reply_tokens = dice.whole(*group.call_tokens)
+        tool, away_s = _tool(group, dice)
+        legs.append(Leg(new_tokens, reply_tokens, away_s, paused=True, tool=tool))
         new_tokens = dice.whole(*group.result_tokens)
     legs.append(Leg(new_tokens, dice.whole(*group.reply_tokens), None, paused=False))
     return tuple(legs)
 
 
-def _tool_s(tools: tuple[ToolTimes, ...], dice: Dice) -> float:
-    left = dice.unit() * sum(tool.share for tool in tools)
-    chosen = tools[-1]
-    for tool in tools:
+def _tool(group: AgentGroup, dice: Dice) -> tuple[ToolName, float]:
+    """Draw which tool is called, and how long that takes, seconds."""
+    left = dice.unit() * sum(tool.share for tool in group.tools)
+    chosen = len(group.tools) - 1
+    for number, tool in enumerate(group.tools):
         left -= tool.share
         if left < 0:
-            chosen = tool
+            chosen = number
             break
-    return dice.log_normal(chosen.median_s, chosen.sigma)
+    times = group.tools[chosen]
+    return ToolName(f"{group.name}-{chosen}"), dice.log_normal(times.median_s, times.sigma)

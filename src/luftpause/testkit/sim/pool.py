@@ -25,6 +25,14 @@ class Pool(Protocol):
         """Turn a turn away. Its agent hears of it later, never from within this call."""
         ...
 
+    def load(self, replica: int) -> None:
+        """Begin to load the engine of a replica that is down. There must be room."""
+        ...
+
+    def unload(self, replica: int) -> None:
+        """Begin to stop the engine of a replica, or its load; it must have nothing to do."""
+        ...
+
     def wake_at(self, at: float) -> None:
         """Call the arm's `woke_up` then."""
         ...
@@ -55,6 +63,14 @@ class Arm(Protocol):
 
     def probed(self, replica: int, load: tuple[int, int] | None) -> None:
         """A replica was looked at: what it runs and queues, None when it is down."""
+        ...
+
+    def loaded(self, replica: int) -> None:
+        """The engine of a replica is ready."""
+        ...
+
+    def unloaded(self, replica: int) -> None:
+        """The engine of a replica is gone."""
         ...
 
     def renewed(self) -> None:

@@ -22,6 +22,9 @@ Range = tuple[int, int]
 
 FILE_BYTES_MAX = 1 << 20
 
+SIMULATED = "simulated"
+"""What all agents ask for where a scenario names no models."""
+
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the file."""
@@ -50,6 +53,7 @@ class AgentGroup(_Table, frozen=True, kw_only=True):
         reply_tokens: of the last reply.
         reply_tokens_max: how long a reply may get as far as the engine knows.
         tools: what is drawn from for each call.
+        model: what they ask for.
     """
 
     name: Annotated[str, Meta(pattern="^[a-z0-9-]{1,40}$")]
@@ -65,6 +69,22 @@ class AgentGroup(_Table, frozen=True, kw_only=True):
     reply_tokens: Range
     reply_tokens_max: Tokens = 256
     tools: Annotated[tuple[ToolTimes, ...], Meta(min_length=1)]
+    model: Annotated[str, Meta(pattern="^[a-z0-9-]{1,40}$")] = SIMULATED
+
+
+class LaunchedModel(_Table, frozen=True, kw_only=True):
+    """A model that a launcher loads and unloads, on an engine of its own.
+
+    Attributes:
+        memory_gib: what that takes.
+        load_s: from the order to ready.
+        stop_s: from the order until its memory is free again.
+    """
+
+    name: Annotated[str, Meta(pattern="^[a-z0-9-]{1,40}$")]
+    memory_gib: Annotated[float, Meta(gt=0, le=100_000)]
+    load_s: Annotated[float, Meta(gt=0, le=3600)]
+    stop_s: Annotated[float, Meta(ge=0, le=3600)] = 0.5
 
 
 class RouterFigures(_Table, frozen=True, kw_only=True):
@@ -109,6 +129,8 @@ class Scenario(_Table, frozen=True, kw_only=True):
         minutes: how long is counted.
         ramp_s: agents of closed loops begin within so many seconds.
         probe_period_s: how often the scheduler looks at each engine; it sees the gauges of that moment.
+        models: what a launcher loads and unloads, instead of `replicas` that are always up.
+        memory_gib: what the engines of the models may take together.
     """
 
     name: str
@@ -123,6 +145,8 @@ class Scenario(_Table, frozen=True, kw_only=True):
     router: RouterFigures = RouterFigures()
     faults: Faults = Faults()
     outages: tuple[Outage, ...] = ()
+    models: tuple[LaunchedModel, ...] = ()
+    memory_gib: Annotated[float, Meta(ge=0, le=100_000)] = 0.0
 
 
 def shipped() -> dict[str, str]:
@@ -182,8 +206,28 @@ def _contradictions(scenario: Scenario) -> list[str]:
         for outage in scenario.outages
         if outage.replica >= scenario.replicas
     ]
+    found += _contradictions_of_models(scenario)
     for group in scenario.agents:
         found += [f"agents '{group.name}': {what}" for what in _contradictions_of(group, scenario.engine)]
+    return found
+
+
+def _contradictions_of_models(scenario: Scenario) -> list[str]:
+    names = [model.name for model in scenario.models]
+    found = ["two models have the same name"] if len(set(names)) < len(names) else []
+    found += [
+        f"model '{model.name}' needs more than memory_gib"
+        for model in scenario.models
+        if model.memory_gib > scenario.memory_gib
+    ]
+    if scenario.models and scenario.outages:
+        found.append("engines that a launcher loads have no outages")
+    known = names or [SIMULATED]
+    found += [
+        f"agents '{group.name}' ask for '{group.model}', which nobody serves"
+        for group in scenario.agents
+        if group.model not in known
+    ]
     return found
 
 

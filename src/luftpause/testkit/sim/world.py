@@ -17,7 +17,7 @@ from luftpause.testkit.engine_model.engine import Engine, EngineTotals, Outcome,
 from luftpause.testkit.sim.arms import make_arm
 from luftpause.testkit.sim.clients import Fate, SimRun, SimTurn, TurnPhase, draw_fate, request_of
 from luftpause.testkit.sim.plans import RunPlan
-from luftpause.testkit.sim.setting import Setting
+from luftpause.testkit.sim.setting import Launch, Setting
 from luftpause.testkit.sim.sources import Source
 
 RENEW_PERIOD_S: Final = 60.0
@@ -67,7 +67,12 @@ class World:
         self._source = source
         self._heap: list[tuple[float, int, Callback]] = []
         self._numbers = count()
-        self._engines: list[Engine | None] = [Engine(replica.engine) for replica in setting.replicas]
+        self.loads = 0
+        self._engines: list[Engine | None] = [
+            Engine(replica.engine) if replica.launch is None else None for replica in setting.replicas
+        ]
+        self._taken: dict[int, int] = {}
+        self._loading: dict[int, int] = {}
         self._planned_at: list[float | None] = [None] * len(setting.replicas)
         self._past_totals: list[EngineTotals] = []
         self._under_way: dict[str, SimRun] = {}
@@ -148,6 +153,27 @@ class World:
         """Turn a turn away."""
         turn.step(TurnPhase.ENDED)
         self._after(ANSWER_S, partial(self._try_again, turn))
+
+    def load(self, replica: int) -> None:
+        """Begin to load an engine."""
+        launch = self._launch_of(replica)
+        assert replica not in self._taken, f"replica {replica} is loaded while it is there"
+        self._taken[replica] = launch.memory
+        taken = sum(self._taken.values())
+        assert taken <= self.setting.memory, f"{taken} bytes are taken of {self.setting.memory}"
+        self.loads += 1
+        self._loading[replica] = self.loads
+        self._after(launch.load_s, partial(self._end_load, replica, self.loads))
+
+    def unload(self, replica: int) -> None:
+        """Begin to stop an engine, or end its load."""
+        engine, self._engines[replica] = self._engines[replica], None
+        assert engine is not None or replica in self._loading, f"replica {replica} is stopped, and is not there"
+        self._loading.pop(replica, None)
+        if engine is not None:
+            assert not engine.open_keys(), f"replica {replica} is stopped at work on {engine.open_keys()}"
+            self._past_totals.append(engine.totals)
+        self._after(self._launch_of(replica).stop_s, partial(self._end_stop, replica))
 
     def wake_at(self, at: float) -> None:
         """Call the arm then."""
@@ -267,6 +293,22 @@ class World:
     def _recover(self, replica: int) -> None:
         if self._engines[replica] is None:
             self._engines[replica] = Engine(self.setting.replicas[replica].engine)
+
+    def _launch_of(self, replica: int) -> Launch:
+        launch = self.setting.replicas[replica].launch
+        assert launch is not None, f"replica {replica} is always up"
+        return launch
+
+    def _end_load(self, replica: int, number: int) -> None:
+        if self._loading.get(replica) == number:  # else it was ended before
+            del self._loading[replica]
+            self._engines[replica] = Engine(self.setting.replicas[replica].engine)
+            self._planned_at[replica] = None
+            self._arm.loaded(replica)
+
+    def _end_stop(self, replica: int) -> None:
+        del self._taken[replica]
+        self._arm.unloaded(replica)
 
     def _plan_engine(self, replica: int, engine: Engine) -> None:
         at = engine.next_at
