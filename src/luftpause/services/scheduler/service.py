@@ -41,6 +41,7 @@ from luftpause.core.scheduling.residency.reasons import explain_unload
 from luftpause.core.scheduling.services import offered, service_for
 from luftpause.core.scheduling.state import Decision, State, empty_state
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
+from luftpause.services.scheduler.audience import Audience, ReplicaListener
 from luftpause.services.scheduler.identity import RunIdentity
 from luftpause.services.scheduler.metrics import SchedulerMetrics
 from luftpause.services.scheduler.settings import SchedulerSettings
@@ -50,18 +51,6 @@ REARM_S_MIN: Final = 0.05
 """Two wake-ups are at least this far apart, so that a deadline that cannot be met never spins."""
 
 _log = logging.getLogger("luftpause.scheduler")
-
-
-class ReplicaListener(Protocol):
-    """Who wants to know which replicas are declared. Calls come from the event loop and must not wait."""
-
-    def declared(self, spec: ReplicaSpec) -> None:
-        """A replica was declared, or declared anew with other words."""
-        ...
-
-    def removed(self, replica: ReplicaId) -> None:
-        """A replica was taken away."""
-        ...
 
 
 class Witness(Protocol):
@@ -84,7 +73,7 @@ class SchedulerService:
         self._mailbox: deque[Event] = deque()
         self._busy = False
         self._tickets = Tickets()
-        self._listeners: list[ReplicaListener] = []
+        self._audience = Audience()
         self._timer: asyncio.TimerHandle | None = None
         self._clock: Callable[[], float] | None = None
         self._started_at: float | None = None
@@ -124,10 +113,7 @@ class SchedulerService:
 
     def listen(self, listener: ReplicaListener) -> None:
         """Tell a listener of all replicas declared now, and of every change from now on."""
-        self._listeners.append(listener)
-        for replica in sorted(self._state.replicas.values(), key=lambda replica: replica.order):
-            if replica.declared and replica.spec is not None:
-                listener.declared(replica.spec)
+        self._audience.join(listener, self._state)
 
     def admit(self, offer: TurnOffer) -> Ticket:
         """See `SchedulerDesk.admit`."""
@@ -341,44 +327,9 @@ class SchedulerService:
                 self._tickets.drop(event.turn)
             case PeerLost() | PeerResynced():
                 self._tickets.drop_unless(self._state.held.__contains__)
-            case ReplicaAdded(spec=spec):
-                if self._state.replicas.get(spec.replica) is not before.replicas.get(spec.replica):
-                    for listener in self._listeners:
-                        listener.declared(spec)
-            case ReplicaRemoved(replica=replica):
-                for listener in self._listeners:
-                    listener.removed(replica)
-            case ReplicaProbed(replica=replica):
-                self._log_health(replica, before)
             case _:
                 pass
-        if self._state.residency.of_replica is not before.residency.of_replica:
-            self._tell_of_models(before)
-
-    def _tell_of_models(self, before: State) -> None:
-        """Tell listeners which replicas came and went with the models that they serve."""
-        state = self._state
-        now, then = state.residency.of_replica, before.residency.of_replica
-        gone = sorted(replica for replica in then if replica not in now)
-        fresh = sorted(replica for replica in now if replica not in then)
-        for listener in self._listeners:
-            for replica in gone:
-                listener.removed(replica)
-            for replica in fresh:
-                spec = state.replicas[replica].spec
-                if spec is not None:
-                    listener.declared(spec)
-
-    def _log_health(self, replica: ReplicaId, before: State) -> None:
-        old, new = before.replicas.get(replica), self._state.replicas.get(replica)
-        if old is None or new is None or (old.healthy is new.healthy and old.why == new.why):
-            return
-        if new.healthy:
-            _log.info("replica_up", extra={"replica": replica, "engine": new.engine.value})
-        elif old.seen_healthy:
-            _log.warning("replica_down", extra={"replica": replica, "cause": new.why})
-        else:  # most likely it is starting; the prober warns when that takes long
-            _log.info("replica_not_ready", extra={"replica": replica, "cause": new.why})
+        self._audience.follow(event, before, self._state)
 
     def _arm(self) -> None:
         """Set the timer to the next deadline, unless it is set to an earlier one: waking up in vain is harmless."""
