@@ -2,8 +2,12 @@ import asyncio
 
 import pytest
 
-from luftpause.adapters.cross_origin import ASKED_BYTES_MAX, METHODS, answer_preflight, is_preflight, readable
-from luftpause.ports.asgi import Message
+from adapters.engine_http.scripted_engine import run_bounded
+from adapters.raw_client import connected, request
+from adapters.test_http_server import serving
+from luftpause.adapters.cross_origin import ASKED_BYTES_MAX, METHODS, answer_preflight, is_preflight, let_read
+from luftpause.adapters.door_guard import DoorGuard
+from luftpause.ports.asgi import LINE_EXTENSION, Application, Line, Message, Receive, Scope, Send
 
 ORIGIN = b"https://chat.example"
 
@@ -14,7 +18,7 @@ def sent_by_preflight(headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    asyncio.run(answer_preflight(readable(send, ORIGIN), headers))
+    asyncio.run(answer_preflight(let_read({}, send, ORIGIN), headers))
     assert (sent[0]["status"], sent[1]["body"]) == (204, b"")
     return dict(sent[0]["headers"])
 
@@ -64,10 +68,46 @@ def test_what_an_engine_says_of_origins_does_not_come_beside_what_we_say() -> No
     engine = [(b"access-control-allow-origin", b"*"), (b"access-control-allow-credentials", b"true"), (b"x", b"y")]
 
     async def answer() -> None:
-        await readable(send, ORIGIN)({"type": "http.response.start", "status": 200, "headers": engine})
+        await let_read({}, send, ORIGIN)({"type": "http.response.start", "status": 200, "headers": engine})
 
     asyncio.run(answer())
     headers = sent[0]["headers"]
     assert [value for name, value in headers if name == b"access-control-allow-origin"] == [ORIGIN]
     assert b"access-control-allow-credentials" not in dict(headers)
     assert (b"x", b"y") in headers
+
+
+ENGINE_SAYS = [(b"access-control-allow-origin", b"*"), (b"x", b"y"), (b"content-length", b"4")]
+
+
+async def by_messages(scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "http.response.start", "status": 200, "headers": ENGINE_SAYS})
+    await send({"type": "http.response.body", "body": b"done"})
+
+
+async def by_line(scope: Scope, receive: Receive, send: Send) -> None:
+    line: Line = scope["extensions"][LINE_EXTENSION]["line"]
+    assert line.body_is_here or await line.body(100) == b"body"
+    line.on_leave(None)
+    line.begin(200, ENGINE_SAYS)
+    await line.room()
+    line.write(b"do")
+    line.end(b"ne")
+
+
+@pytest.mark.parametrize("app", [by_messages, by_line])
+@pytest.mark.parametrize(("origin", "told"), [(ORIGIN, ORIGIN), (b"", b"*")])
+def test_an_answer_is_readable_in_whichever_way_it_is_sent(app: Application, origin: bytes, told: bytes) -> None:
+    asking = (b"origin: " + origin,) if origin else ()
+
+    async def main() -> None:
+        guard = DoorGuard(app, allowed_origins=(ORIGIN.decode(),))
+        async with serving(guard) as server, connected(server.url) as client:
+            for _ in range(2):
+                client.send(request(b"POST", b"/", *asking, body=b"body"))
+                reply = await client.reply()
+                assert (reply.status, reply.body, reply.header(b"x")) == (200, b"done", b"y")
+                assert [value for name, value in reply.headers if name == b"access-control-allow-origin"] == [told]
+
+    run_bounded(main())

@@ -18,6 +18,7 @@ from stories.set_ups import FREE_PORTS, free_port, write
 
 pytestmark = pytest.mark.timeout(120)
 RUN = "x-luftpause-run-id"
+MODEL_HERE = "{model}"
 LABELS = ["urgent", "lookup"]
 SAID = "grüße 🌬"
 GONE = ("gone", "gone-sorter")
@@ -44,9 +45,15 @@ class Way:
         """The model whose only replica has no room."""
         return "full-sorter" if self.model == "sorter" else "full"
 
+    def start(self, model: str = "") -> str:
+        """Return the first line of a request. Gemini names its model there."""
+        return f"POST {self.path.replace(MODEL_HERE, model or self.model)} HTTP/1.1"
+
     def body(self, text: str, model: str = "") -> bytes:
         asked: dict[str, object] = {"model": model or self.model}
-        if self.path == "/v1/decide":
+        if MODEL_HERE in self.path:
+            asked = {"contents": [{"role": "user", "parts": [{"text": text}]}]}
+        elif self.path == "/v1/decide":
             asked |= {"input": text} | ({"labels": LABELS} if self.labels else {})
         elif self.path == "/v1/responses":
             asked |= {"input": text, "stream": self.stream}
@@ -55,7 +62,7 @@ class Way:
         return json.dumps(asked).encode()
 
     def ask(self, up: Program, text: str, run: str) -> Answer:
-        return ask(up.url("dataplane"), self.body(text), f"{RUN}: {run}", start=f"POST {self.path} HTTP/1.1")
+        return ask(up.url("dataplane"), self.body(text), f"{RUN}: {run}", start=self.start())
 
 
 def conversations() -> Iterator[Way]:
@@ -69,6 +76,8 @@ def conversations() -> Iterator[Way]:
 
 WAYS = (
     *conversations(),
+    Way("gemini whole", f"/v1beta/models/{MODEL_HERE}:generateContent", "plain", passes=False),
+    Way("gemini streamed", f"/v1beta/models/{MODEL_HERE}:streamGenerateContent?alt=sse", "plain", True, passes=False),
     Way("decide", "/v1/decide", "sorter", in_run=False),
     Way("decide labels", "/v1/decide", "native", passes=False, in_run=False, labels=True),
 )
@@ -286,7 +295,7 @@ def message(way: Way, body: bytes) -> str:
 def test_an_engine_that_is_out_of_reach_is_a_502_that_names_it(house: House, way: Way) -> None:
     gone = "gone-sorter" if way.model == "sorter" else "gone"
     body = way.body("x", model=gone)
-    answer = ask(house.up.url("dataplane"), body, f"{RUN}: mine", start=f"POST {way.path} HTTP/1.1")
+    answer = ask(house.up.url("dataplane"), body, f"{RUN}: mine", start=way.start(gone))
     assert (answer.status, answer.headers[RUN]) == (502, "mine")
     assert message(way, answer.body).startswith(f"engine {gone}: connection refused by 127.0.0.1:")
     house.failed(way, "mine")
@@ -366,7 +375,7 @@ def test_a_hundred_megabytes_pass_or_are_refused_where_they_would_have_to_be_kep
 @EVERY_WAY
 def test_an_unknown_model_is_a_404_at_once_and_nothing_is_left_of_it(house: House, way: Way) -> None:
     body = way.body("x", model="nope")
-    answer = ask(house.up.url("dataplane"), body, f"{RUN}: mine", start=f"POST {way.path} HTTP/1.1")
+    answer = ask(house.up.url("dataplane"), body, f"{RUN}: mine", start=way.start("nope"))
     assert (answer.status, answer.headers[RUN]) == (404, "mine")
     kind = "Single-pass" if way.model == "sorter" else "Generative"
     assert message(way, answer.body).startswith(f"no {kind} replica serves model 'nope': they serve '")
@@ -389,9 +398,7 @@ class Client:
         body = way.body(text, model)
         lines = (f"host: {host}", f"{RUN}: mine", "content-type: application/json", f"content-length: {len(body)}")
         client = cls(socket.create_connection((host, int(port)), timeout=20))
-        client.connection.sendall(
-            f"POST {way.path} HTTP/1.1\r\n".encode() + "\r\n".join((*lines, "", "")).encode() + body
-        )
+        client.connection.sendall(f"{way.start(model)}\r\n".encode() + "\r\n".join((*lines, "", "")).encode() + body)
         return client
 
     def leave(self) -> None:

@@ -1,11 +1,12 @@
 """Odd answers of an engine must not look like a fault of ours."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from stories.programs import running
-from stories.raw_wire import Engine, ask, chat_body
+from stories.raw_wire import Engine, ask, chat_body, whole
 from stories.set_ups import FREE_PORTS, launched_engines, replicas, write
 
 pytestmark = pytest.mark.timeout(120)
@@ -21,3 +22,23 @@ def test_a_bodiless_answer_with_a_length_is_passed_on_without_a_stack_trace(tmp_
             answer = ask(up.url("dataplane"), chat_body())
             assert answer.status == int(line[:3])
             assert "Traceback" not in up.output.read_text()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1beta/models/fake:generateContent", "/v1/embeddings"],
+)
+def test_an_engine_does_not_decide_which_pages_may_read_its_answer(tmp_path: Path, path: str) -> None:
+    """llama-server and vLLM say so of every page; a browser reads nothing where two say so, or nobody."""
+    page = "https://chat.example"
+    says = whole().replace(b"\r\n", b"\r\naccess-control-allow-origin: *\r\n", 1)
+    content = [{"role": "user", "content": "hi", "parts": [{"text": "hi"}]}]
+    asked = {"model": "fake", "max_tokens": 9, "input": "hi", "messages": content, "contents": content}
+    body = json.dumps(asked).encode()
+    with Engine(reply=lambda _: says) as engine:
+        declared = replicas(engine.url) + 'dialects = ["chat"]\n'
+        config = write(tmp_path, FREE_PORTS.replace("port = 0", f'port = 0\nallowed_origins = ["{page}"]', 1), declared)
+        with running(tmp_path, "up", "up", "--config", config) as up:
+            answer = ask(up.url("dataplane"), body, f"origin: {page}", start=f"POST {path} HTTP/1.1")
+    assert answer.status == 200, answer.body
+    assert answer.headers["access-control-allow-origin"] == page

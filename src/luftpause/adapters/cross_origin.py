@@ -4,9 +4,10 @@ Who may call is decided before. Nothing here ever allows cookies: `Access-Contro
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from luftpause.ports.asgi import Message, Send
+from luftpause.ports.asgi import LINE_EXTENSION, Line, Message, Scope, Send
 from luftpause.ports.engines import Header
 
 METHODS: Final = b"GET, HEAD, POST, DELETE"
@@ -30,18 +31,18 @@ def is_preflight(method: str, headers: dict[bytes, bytes]) -> bool:
     return method == "OPTIONS" and _ASKED_METHOD in headers
 
 
-def readable(send: Send, origin: bytes) -> Send:
-    """Return a `send` whose answers a page from an origin may read, all their headers included."""
-    more: list[Header] = [
-        (b"access-control-allow-origin", origin),
-        (b"access-control-expose-headers", b"*"),
-        (b"vary", b"origin"),
-    ]
+def let_read(scope: Scope, send: Send, origin: bytes) -> Send:
+    """Let a page from an origin read the answer to a request, all its headers included, in whichever way it is sent.
+
+    Return the `send` to answer with; the scope's line, if it has one, is replaced.
+    """
+    extension = scope.get("extensions", {}).get(LINE_EXTENSION)
+    if extension is not None:
+        extension["line"] = _ReadableLine(extension["line"], origin)
 
     async def send_readable(message: Message) -> None:
         if message["type"] == "http.response.start":
-            kept = [header for header in message.get("headers", ()) if header[0] not in _OURS]
-            message = {**message, "headers": [*kept, *more]}
+            message = {**message, "headers": _readable(message.get("headers", ()), origin)}
         await send(message)
 
     return send_readable
@@ -60,3 +61,35 @@ async def answer_preflight(send: Send, headers: dict[bytes, bytes]) -> None:
         allowed.append((b"access-control-allow-private-network", b"true"))
     await send({"type": "http.response.start", "status": 204, "headers": allowed})
     await send({"type": "http.response.body", "body": b""})
+
+
+def _readable(headers: Sequence[Header], origin: bytes) -> list[Header]:
+    return [
+        *(header for header in headers if header[0] not in _OURS),
+        (b"access-control-allow-origin", origin),
+        (b"access-control-expose-headers", b"*"),
+        (b"vary", b"origin"),
+    ]
+
+
+class _ReadableLine:
+    """A `Line` whose answer a page may read. All but the head goes as it comes."""
+
+    def __init__(self, line: Line, origin: bytes) -> None:
+        self._line = line
+        self._origin = origin
+        self.body = line.body
+        self.on_leave = line.on_leave
+        self.write = line.write
+        self.end = line.end
+        self.room = line.room
+        self.cut = line.cut
+
+    @property
+    def body_is_here(self) -> bool:
+        """See Line."""
+        return self._line.body_is_here
+
+    def begin(self, status: int, headers: Sequence[Header]) -> None:
+        """See Line."""
+        self._line.begin(status, _readable(headers, self._origin))

@@ -8,7 +8,7 @@ import ipaddress
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
-from luftpause.adapters.cross_origin import answer_preflight, is_preflight, readable
+from luftpause.adapters.cross_origin import answer_preflight, is_preflight, let_read
 from luftpause.adapters.http_refusal import PLAIN, Refusals
 from luftpause.adapters.keyring import Keyring, presented_by
 from luftpause.adapters.request_shape import ambiguity
@@ -65,7 +65,7 @@ class DoorGuard:
         origin = headers.get(b"origin")
         failure = ambiguity(scope, headers) or self._stranger(headers, origin)
         if failure is None and origin is not None and kind == "http" and origin.lower() in self._allowed_origins:
-            send = readable(send, origin)
+            send = let_read(scope, send, origin)
             if is_preflight(scope["method"], headers):
                 return answer_preflight(send, headers)
         if failure is None and self._keyring:

@@ -6,13 +6,13 @@ import json
 import pytest
 
 from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, eventually, run_bounded
-from adapters.raw_client import RawClient, Reply, connected
+from adapters.raw_client import RawClient, Reply, connected, request
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.scheduler import TurnRefusedError
 from luftpause.services.dataplane.keepalive import Keepalive, Keepalives
 from luftpause.services.dataplane.settings import DataplaneSettings
-from services.dataplane.door import BODY, Door, chat_bytes, open_door
+from services.dataplane.door import BODY, JSON, Door, chat_bytes, open_door
 
 SOON = DataplaneSettings(keepalive_after_s=0.01, keepalive_s=0.01)
 PING = b": waiting\n\n"
@@ -78,6 +78,39 @@ def test_an_engine_that_has_answered_but_said_nothing_yet_is_waited_for_the_same
             assert head.header(b"x-engine") == b"yes"
             speak.set()
             assert CHUNK in await rest_of(client)
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("path", [b"/v1/messages", b"/v1/responses", b"/v1beta/models/m:streamGenerateContent?alt=sse"])
+def test_an_engine_that_says_what_its_client_is_not_told_is_waited_for_the_same_way(path: bytes) -> None:
+    """A provider that queues a turn sends comments; in other words they are nothing."""
+
+    async def main() -> None:
+        speak = asyncio.Event()
+        comment = b": queued\n\n"
+
+        async def queues(visit: Visit) -> None:
+            await visit.request()
+            visit.send(chunked(comment, end=False))
+            await speak.wait()
+            visit.send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(CHUNK), CHUNK))
+
+        asked = {"model": "m", "stream": True, "max_tokens": 9, "input": "hi"}
+        asked |= {"messages": [{"role": "user", "content": "hi"}], "contents": [{"parts": [{"text": "hi"}]}]}
+        async with open_door(ScriptedEngine(queues), settings=SOON) as door, connected(door.url) as client:
+            client.send(request(b"POST", path, JSON, body=json.dumps(asked).encode()))
+            await client.head()
+            signs = [await client.chunk() for _ in range(3)]
+            assert signs[0], "the stream goes on"
+            assert len(set(signs)) == 1
+            assert len(door.scheduler.kinds) == 1, "the engine has said something"
+            await asyncio.wait_for(client.chunk(), 5)
+            speak.set()
+            rest = await rest_of(client)
+            assert b"hi" in rest
+            assert b"queued" not in rest
+            await door.still_answers()
 
     run_bounded(main())
 

@@ -209,6 +209,9 @@ class TurnCourse:
                 data = answer.feed(data)
             if is_last:
                 data += answer.end()
+            if data or is_last:  # comments of the engine, for one, are no sign of life in other words
+                self._stop_keepalive()
+            if is_last:
                 self._end(answer)
                 self._over = True
                 line.end(data)
@@ -220,7 +223,6 @@ class TurnCourse:
         await exchange.pour(take, line.room)
 
     def _answer_begins(self, exchange: Exchange) -> None:
-        self._stop_keepalive()
         if exchange.status == 200:
             self._first_byte()
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from core.dialects.gemini.exchanges import ARRAY, EVENTS, chunk, tool_call, translated, written
 from core.dialects.gemini.legal import Told, told_by, told_by_array, told_by_events
 from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX
+from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.gemini.from_chat import BLANK, PIECES_PER_BLANK
 
 USAGE = {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 7}}
@@ -122,7 +123,9 @@ def test_the_status_of_a_failure_is_the_engines() -> None:
     ],
 )
 def test_a_whole_answer_that_is_none(body: bytes, why: str) -> None:
-    assert json.loads(translated([body], stream=False))["error"]["message"] == why
+    with pytest.raises(UnfitAnswerError) as caught:
+        translated([body], stream=False)
+    assert str(caught.value) == why
 
 
 def test_calls_that_are_too_long_are_a_failure() -> None:

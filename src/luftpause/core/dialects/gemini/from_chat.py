@@ -25,6 +25,7 @@ from luftpause.core.dialects.chat_answer import (
     Used,
     read_chat_answer,
 )
+from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.gemini.errors import error_body
 from luftpause.core.model.turns import Usage
 
@@ -248,13 +249,18 @@ class WholeBack:
         return b""
 
     def end(self) -> bytes:
-        """Return the document, or an error body where the engine sent no answer."""
+        """Return the document.
+
+        Raises:
+            UnfitAnswerError: the engine sent no whole answer.
+        """
         if len(self._body) > ANSWER_BYTES_MAX:
-            return error_body(FAILED_STATUS, "the engine's answer is too long to be translated")
+            raise UnfitAnswerError("the engine's answer is too long to be translated")
         parts = [part for part in map(self._answer.take, read_chat_answer(bytes(self._body))) if part is not None]
         self._answer.over(done=False)
-        if self._answer.failure is not None:
-            return self._answer.error()
+        failure = self._answer.failure
+        if failure is not None:
+            raise UnfitAnswerError(failure.message)
         return msgspec.json.encode(self._answer.last(parts))
 
 
