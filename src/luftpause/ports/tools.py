@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from luftpause.core.runs.tools import ToolSpec
+
+KEY_FIELD: Final = "luftpause/idempotencyKey"
+"""Where a call's key stands in its `_meta` over MCP, for servers that know luftpause. Our own door is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

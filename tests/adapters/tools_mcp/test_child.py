@@ -115,3 +115,28 @@ def test_a_program_that_is_not_there_cannot_be_started() -> None:
 
     with pytest.raises(FileNotFoundError):
         in_time(use())
+
+
+NOISE_LINES = 2000
+NOISY = f"""
+import os, sys
+sys.stdin.readline()
+answer = b'{{"jsonrpc": "2.0", "id": %d, "result": {{}}}}\\n'
+os.write(1, answer % 7 + b"x\\n" * {NOISE_LINES} + answer % 8)
+sys.stdin.read()
+"""
+
+
+def test_a_child_that_floods_its_output_leaves_everybody_their_turn() -> None:
+    async def live() -> int:
+        async with child_streams("s", [sys.executable, "-c", NOISY], {}) as (read, write):
+            await write.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=7, method="x", params={})))
+            await read.receive()
+            last = asyncio.create_task(read.receive())
+            turns = 0
+            while not last.done():
+                await asyncio.sleep(0)
+                turns += 1
+            return turns
+
+    assert in_time(live()) > NOISE_LINES / 100

@@ -22,3 +22,20 @@ def test_lines_are_put_together_cut_and_counted(caplog: pytest.LogCaptureFixture
     left_out, ended = caplog.records[-2:]
     assert left_out.__dict__["lines"] == 4
     assert (ended.__dict__["code"], ended.__dict__["last_line"]) == (3, "last")
+
+
+def test_a_flood_is_counted_without_a_look_at_each_line(caplog: pytest.LogCaptureFixture) -> None:
+    async def use() -> None:
+        log = ChildLog("s")
+        assert not log.is_flooded
+        log.write(b"line\n" * (LINES_PER_MINUTE_MAX + 1))
+        assert log.is_flooded
+        log.write(b"more\n" * 1000 + b"la")
+        log.write(b"st\n")
+        log.close(0)
+
+    with caplog.at_level(logging.INFO, "luftpause.tools"):
+        asyncio.run(use())
+    left_out, ended = caplog.records[-2:]
+    assert left_out.__dict__["lines"] == 1 + 1000 + 1
+    assert ended.__dict__["last_line"] == "last"

@@ -9,6 +9,7 @@ from adapters.turns_http.scripted_door import (
     SAYS_HELLO,
     Answer,
     Asked,
+    call_piece,
     delta,
     door,
     events,
@@ -203,6 +204,26 @@ def test_an_empty_reply_is_asked_for_once_more_and_then_told() -> None:
             return len(scripted.asked)
 
     assert in_time(never()) == 2
+
+
+def test_a_model_that_only_calls_tools_it_has_not_is_asked_once_more_and_then_told() -> None:
+    calls = stream(events(call_piece(index=0, id="c1", name="look", arguments="{}"), delta(finish="tool_calls")))
+
+    async def asked(request: TurnRequest, *answers: Answer) -> tuple[int, str]:
+        async with door(*answers) as (scripted, turns):
+            try:
+                reply = await turns.take(request)
+            except TurnFailedError as error:
+                return len(scripted.asked), str(error)
+            return len(scripted.asked), reply.message.text or str(len(reply.message.tool_calls))
+
+    assert in_time(asked(PLAIN, calls, stream(events(*SAYS_HELLO)))) == (2, HELLO.message.text)
+    assert in_time(asked(FULL, calls)) == (1, "1")
+    tries, told = in_time(asked(PLAIN, calls, calls))
+    assert (tries, told) == (
+        2,
+        "the turn failed 2 times, at last: the engine's reply is empty but for calls of tools, and none are offered",
+    )
 
 
 def test_a_refusal_is_final_and_passes_on_what_was_said() -> None:

@@ -15,6 +15,7 @@ from luftpause.adapters.turns_http.reply import (
     error_text,
 )
 from luftpause.adapters.turns_http.sse import EVENT_BYTES_MAX, EventReader, EventTooLongError
+from luftpause.core.model.turns import Usage
 from luftpause.core.runs.messages import ToolCall
 from luftpause.ports.turns import TurnReply
 
@@ -80,6 +81,46 @@ def test_a_reply_of_nothing_is_no_reply_but_blanks_before_a_call_are() -> None:
         with pytest.raises(EmptyReplyError, match="finish reason stop"):
             assembled(events(*nothing, delta(finish="stop")))
     assert len(calls_of(delta(content=" "), call_piece(index=0, id="c1", name="look", arguments="{}"))) == 1
+
+
+def test_calls_that_nobody_offered_are_no_answer_but_text_beside_them_is() -> None:
+    assembler = ReplyAssembler()
+    assembler.take(msgspec.json.encode(call_piece(index=0, id="c1", name="look", arguments="{}")))
+    assembler.take(msgspec.json.encode(delta(finish="tool_calls")))
+    assert len(assembler.finished().message.tool_calls) == 1
+    with pytest.raises(EmptyReplyError, match="none are offered"):
+        assembler.finished(may_call=False)
+    assembler.take(msgspec.json.encode(delta(content="seven")))
+    assert assembler.finished(may_call=False).message.text == "seven"
+
+
+NO_COUNTS: tuple[object, ...] = (-1, 2**53 + 1, 10**400, "many", None, True, [], 1e300)
+
+
+@pytest.mark.parametrize("count", NO_COUNTS, ids=repr)
+def test_a_count_that_is_none_says_nothing_and_costs_no_turn(count: object) -> None:
+    told = {"prompt_tokens": count, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": count}}
+    reply = assembled(events(*SAYS_HELLO[:-1], {"choices": [], "usage": told}, delta(finish="stop")))
+    assert reply.usage == Usage(prompt_tokens=0, completion_tokens=3, cached_tokens=None)
+
+
+@pytest.mark.parametrize("told", ["much", [1], 5, {"prompt_tokens_details": 5}, {}], ids=repr)
+def test_a_usage_of_another_shape_costs_no_turn(told: object) -> None:
+    reply = assembled(events(delta(content="hi"), {"choices": [], "usage": told}, delta(finish="stop")))
+    assert reply.message.text == "hi"
+    assert reply.usage in (None, Usage(prompt_tokens=0, completion_tokens=0))
+
+
+def test_a_count_with_a_fraction_of_nothing_is_a_count() -> None:
+    told = {"prompt_tokens": 7.0, "completion_tokens": 2**53}
+    reply = assembled(events(delta(content="hi"), {"choices": [], "usage": told}, delta(finish="stop")))
+    assert reply.usage == Usage(prompt_tokens=7, completion_tokens=2**53)
+
+
+def test_half_an_emoji_is_shown_as_such_and_costs_no_turn() -> None:
+    half = rb'data: {"choices":[{"delta":{"content":"a\ud83db \\ud83d"}}]}' + b"\n\n"
+    reply = assembled(half, events(delta(finish="stop")))
+    assert reply.message.text == "a\ufffdb \\ud83d"
 
 
 def test_a_chunk_nested_beyond_parsing_is_an_error() -> None:

@@ -190,3 +190,64 @@ def test_a_trace_context_that_is_none_is_left_out(written: str) -> None:
             assert world.service.look(ME, [run])[0].spawn.traceparent == ""
 
     in_time(live())
+
+
+def test_what_a_sub_agent_orders_stands_below_it() -> None:
+    async def live() -> None:
+        async with runtime(hold, settings=RuntimeSettings(max_depth=3)) as world:
+            top = await world.service.spawn(order())
+            above = top
+            for _ in range(2):
+                child = await world.service.spawn(order(spawner=above))
+                (view,) = world.service.look(ME, [child])
+                assert view.spawn.parent == above
+                above = child
+            with pytest.raises(SpawnRefusedError, match="stands 3 runs deep"):
+                await world.service.spawn(order(spawner=above))
+            await world.service.cancel(ME, top)
+            (view,) = world.service.look(ME, [above])
+            assert view.status is RunStatus.CANCELLED
+            with pytest.raises(SpawnRefusedError, match="was cancelled"):
+                await world.service.spawn(order(spawner=above))
+
+    in_time(live())
+
+
+def test_a_sub_agent_cannot_get_out_of_its_tree_by_naming_another_parent() -> None:
+    async def live() -> None:
+        async with runtime(hold) as world:
+            top, other = await world.service.spawn(order()), await world.service.spawn(order())
+            child = await world.service.spawn(order(spawner=top))
+            for elsewhere in (top, other):
+                with pytest.raises(SpawnRefusedError, match="spawns below itself only"):
+                    await world.service.spawn(order(spawner=child, parent=elsewhere))
+            for below in (top, child):
+                handle = await world.service.spawn(order(spawner=top, parent=below))
+                (view,) = world.service.look(ME, [handle])
+                assert view.spawn.parent == below
+
+    in_time(live())
+
+
+def test_a_key_of_nobody_known_here_places_no_run_and_tells_no_key_apart() -> None:
+    async def live() -> None:
+        async with runtime(hold) as world:
+            foreign = await world.service.spawn(order(principal=PrincipalId("zoe")))
+            for spawner in (foreign, RunId("run_of_another_runtime")):
+                handle = await world.service.spawn(order(spawner=spawner))
+                (view,) = world.service.look(ME, [handle])
+                assert view.spawn.parent is None
+            keyed = [await world.service.spawn(order(idempotency_key="k", spawner=each)) for each in (handle, None)]
+            assert keyed[0] == keyed[1]
+
+    in_time(live())
+
+
+def test_a_schema_that_would_let_anything_through_is_refused() -> None:
+    async def live() -> None:
+        async with runtime(hold) as world:
+            with pytest.raises(SpawnRefusedError, match="by this outputSchema: there is no type 'text'"):
+                await world.service.spawn(order(output_schema={"type": "text"}))
+            await world.service.spawn(order(output_schema={"type": "string"}))
+
+    in_time(live())

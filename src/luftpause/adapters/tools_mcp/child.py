@@ -5,6 +5,7 @@ write into our standard error.
 """
 
 import asyncio
+import itertools
 import logging
 import os
 import re
@@ -33,6 +34,12 @@ ANSWER_BYTES_MAX: Final = 16 * 2**20
 
 _HEAD_BYTES: Final = 4096
 _GRACE_S: Final = 2.0
+_NOISE_LINES: Final = 100
+_NOISE_PAUSE_S: Final = 0.02
+_FLOOD_PAUSE_S: Final = 0.005
+"""After so many lines that are no messages, or each piece of a flood of its standard error, it is not listened to
+for this long. What is there already is read without a look at anything else: a server that floods us would stop us."""
+
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})')
 
 Streams: TypeAlias = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
@@ -87,11 +94,13 @@ async def _listen(process: Process, heard: Read, log: ChildLog) -> None:
 
 async def _next_message(stdout: asyncio.StreamReader, log: ChildLog) -> JSONRPCMessage | None:
     """Return the next message, None at the end. What is none is logged, as programs greet on standard output too."""
-    while True:
+    for number in itertools.count(1):
+        if number % _NOISE_LINES == 0:
+            await asyncio.sleep(_NOISE_PAUSE_S)
         try:
             line = await stdout.readuntil(b"\n")
         except asyncio.IncompleteReadError:
-            return None
+            break
         except asyncio.LimitOverrunError as overrun:
             head = await stdout.readexactly(overrun.consumed)
             await _skip_line(stdout)
@@ -105,6 +114,7 @@ async def _next_message(stdout: asyncio.StreamReader, log: ChildLog) -> JSONRPCM
             return jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
         except (ValueError, RecursionError):
             log.write(line)
+    return None
 
 
 async def _skip_line(stdout: asyncio.StreamReader) -> None:
@@ -136,6 +146,8 @@ async def _overhear(process: Process, log: ChildLog) -> None:
     assert process.stderr is not None
     while chunk := await process.stderr.read(65536):
         log.write(chunk)
+        if log.is_flooded:
+            await asyncio.sleep(_FLOOD_PAUSE_S)
 
 
 async def _stop(process: Process) -> None:

@@ -23,11 +23,19 @@ class ChildLog:
         self._left_out = 0
         self._last = ""
 
+    @property
+    def is_flooded(self) -> bool:
+        """Whether more lines came within a minute than are logged."""
+        return self._lines > LINES_PER_MINUTE_MAX
+
     def write(self, chunk: bytes) -> None:
         """Log the lines that are whole now."""
         *whole, rest = (self._partial + chunk).split(b"\n")
         # A line without an end must not grow without bound.
         self._partial = rest[:_PARTIAL_MAX]
+        if self.is_flooded and whole:
+            self._left_out += len(whole) - 1
+            del whole[:-1]  # to look at each would cost more than all that comes of it
         for line in whole:
             self._take(line)
 

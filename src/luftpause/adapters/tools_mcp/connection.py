@@ -25,12 +25,12 @@ from mcp_types import (
 )
 
 from luftpause.adapters.tools_mcp.changes import PAUSE_S, Changes, first_of
-from luftpause.adapters.tools_mcp.isolation import KEY_FIELD, Break, break_of
+from luftpause.adapters.tools_mcp.isolation import Break, break_of
 from luftpause.adapters.tools_mcp.patience import Patience
 from luftpause.adapters.tools_mcp.results import failure, outcome_of
 from luftpause.adapters.tools_mcp.slots import NoRoomError, Slots
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec, transport
-from luftpause.ports.tools import ToolOutcome
+from luftpause.ports.tools import KEY_FIELD, ToolOutcome
 
 LISTED_TOOLS_MAX: Final = 1000
 _LONG_WAIT_S: Final = 1.0

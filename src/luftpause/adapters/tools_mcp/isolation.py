@@ -30,11 +30,11 @@ from httpx2._types import AuthTypes
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR
 
 from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX
-
-KEY_FIELD: Final = "luftpause/idempotencyKey"
-"""Where a call's key stands in its `_meta`; to a URL it goes as a header too."""
+from luftpause.ports.tools import KEY_FIELD
 
 _KEY_HEADER: Final = "idempotency-key"
+"""To a URL a call's key goes as a header too."""
+
 _PLAIN_KEY: Final = re.compile(r"[!-~]{1,255}")
 _SESSION_HEADER: Final = "mcp-session-id"
 _NOT_FOUND: Final = 404

@@ -77,7 +77,7 @@ class HttpTurns:
         wire = build(request, self._token_of(request.principal))
         while True:
             try:
-                return await self._try(wire, course)
+                return await self._try(wire, course, may_call=bool(request.tools))
             except _RateLimitedError as limit:
                 logger.info("turn_rate_limited", extra={"run": request.run, "pause_s": limit.pause_s})
                 await asyncio.sleep(limit.pause_s)
@@ -152,7 +152,7 @@ class HttpTurns:
             raise TurnFailedError(f"the turn could not be had for {away_s:.0f} s, at last: {cause}")
         await asyncio.sleep(pause_s)
 
-    async def _try(self, wire: EngineRequest, course: "_Course") -> TurnReply:
+    async def _try(self, wire: EngineRequest, course: "_Course", *, may_call: bool) -> TurnReply:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(self._patience.turn_timeout_s) as patience:
             exchange = await self._engines.send(self._endpoint, wire)
@@ -169,7 +169,7 @@ class HttpTurns:
                     if assembler.is_full:
                         logger.warning("turn_without_end", extra={"run": course.run})
                         break
-                return assembler.finished()
+                return assembler.finished(may_call=may_call)
             finally:
                 exchange.close()
 

@@ -7,11 +7,13 @@ A reply is bounded: what a model says beyond that is not read, and the reply cou
 """
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
+from luftpause.core.dialects.surrogates import mended
 from luftpause.core.model.ids import ToolCallId
 from luftpause.core.model.turns import Usage
 from luftpause.core.runs.messages import AssistantMessage, ToolCall
@@ -22,6 +24,9 @@ CHARS_MAX: Final = 1_000_000
 """Characters of a reply, those of its calls included."""
 
 CALLS_MAX: Final = 128
+COUNT_MAX: Final = 2**53
+"""More tokens than any turn takes; whatever reads our JSON reads whole numbers up to here."""
+
 _ERROR_TEXT_MAX: Final = 500
 _LENGTH: Final = "length"
 
@@ -56,19 +61,9 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _CachedDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    prompt_tokens_details: _CachedDetails | None = None
-
-
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: object = None
     error: object = None
 
 
@@ -114,23 +109,23 @@ class ReplyAssembler:
             self._done = True
             return
         try:
-            chunk = msgspec.json.decode(data, type=_Chunk)
+            chunk = _chunk_in(data)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise BrokenReplyError(f"the engine sent something that is no chunk: {error}") from error
         if chunk.error is not None:
             raise BrokenReplyError(error_text(data))
-        if chunk.usage is not None:
+        if isinstance(chunk.usage, dict):
             self._usage = _usage(chunk.usage)
         for choice in chunk.choices or ():
             if choice.index == 0:
                 self._take_choice(choice)
 
-    def finished(self) -> TurnReply:
-        """Return the reply once the stream has ended.
+    def finished(self, *, may_call: bool = True) -> TurnReply:
+        """Return the reply once the stream has ended. `may_call`: whether the model was offered tools.
 
         Raises:
             BrokenReplyError: the stream ended too early.
-            EmptyReplyError: there is nothing in it.
+            EmptyReplyError: there is nothing in it, or nothing but calls of tools that are not offered.
         """
         if self.is_full:
             self._finish = _LENGTH
@@ -145,6 +140,8 @@ class ReplyAssembler:
         message = AssistantMessage(text="".join(self._text), tool_calls=tuple(calls))
         if not message.text.strip() and not calls:
             raise EmptyReplyError(f"the engine's reply is empty, its finish reason {self._finish or 'not given'}")
+        if not message.text.strip() and not may_call:
+            raise EmptyReplyError("the engine's reply is empty but for calls of tools, and none are offered")
         return TurnReply(message=message, finish=self._finish, usage=self._usage)
 
     def _take_choice(self, choice: _Choice) -> None:
@@ -181,6 +178,16 @@ class ReplyAssembler:
         return slot
 
 
+def _chunk_in(data: bytes) -> _Chunk:
+    try:
+        return msgspec.json.decode(data, type=_Chunk)
+    except msgspec.DecodeError:
+        whole = mended(data)  # some engines cut a text in the middle of an emoji
+        if whole == data:
+            raise
+        return msgspec.json.decode(whole, type=_Chunk)
+
+
 def _is_whole(arguments: list[str]) -> bool:
     try:
         msgspec.json.decode("".join(arguments))
@@ -198,10 +205,17 @@ def error_text(body: bytes) -> str:
     return text[:_ERROR_TEXT_MAX]
 
 
-def _usage(usage: _Usage) -> Usage:
-    details = usage.prompt_tokens_details
+def _usage(told: Mapping[str, object]) -> Usage:
+    """Return what an engine says that the turn took. What is no count says nothing: a turn is not lost for that."""
+    details = told.get("prompt_tokens_details")
     return Usage(
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cached_tokens=None if details is None else details.cached_tokens,
+        prompt_tokens=_count(told.get("prompt_tokens")) or 0,
+        completion_tokens=_count(told.get("completion_tokens")) or 0,
+        cached_tokens=_count(details.get("cached_tokens")) if isinstance(details, dict) else None,
     )
+
+
+def _count(told: object) -> int | None:
+    if isinstance(told, bool) or not isinstance(told, int | float) or not 0 <= told <= COUNT_MAX:
+        return None
+    return int(told)

@@ -9,6 +9,7 @@ from luftpause.core.model.ids import ActiveMs, RunId
 from luftpause.core.runs.actions import Action, CallTool, CheckAnswer, CheckCall, Record, TakeTurn
 from luftpause.core.runs.approvals import is_granted, released
 from luftpause.core.runs.budgets import exceeded, nearly_spent, overdue, tokens_left, without_tokens
+from luftpause.core.runs.call_keys import key_of
 from luftpause.core.runs.events import Exceeded, LandingBegun, RunCancelled, RunFailed, RunFinished
 from luftpause.core.runs.state import (
     Call,
@@ -169,7 +170,7 @@ def _call_step(state: State, run: Run, call: Call) -> tuple[Action, ...]:
             granted = is_granted(state, run, call.tool)
             return (Record(event=released(name, call, GRANTED)),) if granted else ()
         case OpenCall():
-            key = f"{name}/{run.own.turns}/{asked.call}"
+            key = key_of(name, run.own.turns, asked.call)
             return (CallTool(run=name, call=asked.call, tool=asked.tool, arguments=asked.arguments, key=key),)
         case SettledCall():
             return ()

@@ -67,6 +67,7 @@ class SpawnOrder:
 
     Attributes:
         idempotency_key: the same key and the same order of one principal spawn one run.
+        spawner: the run whose own tool call this is, as far as the request says.
     """
 
     task: str
@@ -87,6 +88,7 @@ class SpawnOrder:
     output_schema: Mapping[str, object] | None = None
     idempotency_key: str | None = None
     origin: Origin | None = None
+    spawner: RunId | None = None
     traceparent: str = ""
 
 

@@ -22,7 +22,7 @@ _BOUNDS: Final[tuple[tuple[str, Callable[[float, float], bool], str], ...]] = (
     ("exclusiveMinimum", gt, "not greater than"),
     ("exclusiveMaximum", lt, "not less than"),
 )
-_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list, tuple),
     "string": (str,),
@@ -57,29 +57,29 @@ def kinds_of(schema: Mapping[str, object]) -> tuple[str, ...]:
         return tuple(names)
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     known = {type(choice) for choice in choices} if isinstance(choices, list) else set()
-    return tuple(name for name in _KINDS if known & set(_KINDS[name]))
+    return tuple(name for name in KINDS if known & set(KINDS[name]))
 
 
 def is_of(value: object, kind: str) -> bool:
     """Say whether a value is of a type that JSON schemas name; of one that they do not, every value is."""
-    if kind not in _KINDS:
+    if kind not in KINDS:
         return True
     if isinstance(value, bool):
         return kind == "boolean"
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
-    return isinstance(value, _KINDS[kind])
+    return isinstance(value, KINDS[kind])
 
 
-def target_of(reference: object, root: Mapping[str, object]) -> object:
-    """Return what a reference within a schema points at, True for what is not there or elsewhere."""
+def target_of(reference: object, root: Mapping[str, object], otherwise: object = True) -> object:
+    """Return what a reference within a schema points at, `otherwise` for what is not there or elsewhere."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-        return True
+        return otherwise
     target: object = root
     for part in reference.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         if not isinstance(target, Mapping) or name not in target:
-            return True
+            return otherwise
         target = target[name]
     return target
 

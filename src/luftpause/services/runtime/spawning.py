@@ -17,7 +17,7 @@ from luftpause.core.runs.events import RunSpawned
 from luftpause.core.runs.go_on import barred
 from luftpause.core.runs.state import Run
 from luftpause.core.runs.tools import ToolSpec, find
-from luftpause.core.runs.tree import depth_of, tree_of
+from luftpause.core.runs.tree import ancestors, depth_of, tree_of
 from luftpause.ports.tools import Tools
 from luftpause.services.runtime.actor import SHUTTING_DOWN
 from luftpause.services.runtime.answer_check import with_shape
@@ -25,6 +25,7 @@ from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.lives import Lives
 from luftpause.services.runtime.orders import NotKeptError, RuntimeSettings, SpawnOrder, SpawnRefusedError
 from luftpause.services.runtime.schema_fit import shown
+from luftpause.services.runtime.schema_soundness import unsound_schema
 from luftpause.services.runtime.tool_check import names_of
 
 _TRACE: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -98,6 +99,10 @@ class Spawner:
             done.exception()  # seen: whoever spawned may have left already
 
     async def _begin(self, order: SpawnOrder, digest: str) -> RunId:
+        slip = "" if order.output_schema is None else unsound_schema(order.output_schema)
+        if slip:
+            raise SpawnRefusedError(f"no answer can be checked by this outputSchema: {slip}")
+        order = self._in_its_place(order)
         self._refuse_family(order)
         tools = await self._choose_tools(order.tools)
         model = await self._choose_model(order.model)
@@ -118,6 +123,23 @@ class Spawner:
         finally:
             del self._arriving[spawned.run]
         return spawned.run
+
+    def _in_its_place(self, order: SpawnOrder) -> SpawnOrder:
+        """Return the order as a run below the sub-agent whose tool call it is: in its budget, and ended with it.
+
+        Raises:
+            SpawnRefusedError: it is to stand elsewhere, where that would not hold.
+        """
+        state = self._ledger.state
+        spawner = None if order.spawner is None else state.runs.get(order.spawner)
+        if spawner is None or spawner.spawn.principal != order.principal:
+            return order
+        own = spawner.spawn.run
+        if order.parent is None:
+            return replace(order, parent=own)
+        if order.parent != own and all(above.spawn.run != own for above in ancestors(state, RunId(order.parent))):
+            raise SpawnRefusedError(f"a sub-agent spawns below itself only, not below {shown(order.parent)}")
+        return order
 
     def _refuse_family(self, order: SpawnOrder) -> None:
         """Look whether the run may stand where it is to stand, and whether all it comes after is there.
@@ -207,7 +229,7 @@ def _spawned(order: SpawnOrder, tools: tuple[ToolSpec, ...], model: ModelName, d
 
 def _digest(order: SpawnOrder) -> str:
     """Return what tells this order from others, whoever sends it and for whichever request."""
-    asked = replace(order, caller=CallerId(""), idempotency_key=None, origin=None, traceparent="")
+    asked = replace(order, caller=CallerId(""), idempotency_key=None, origin=None, spawner=None, traceparent="")
     plain = json.dumps(msgspec.to_builtins(asked), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(plain.encode()).hexdigest()
 

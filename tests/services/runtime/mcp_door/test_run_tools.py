@@ -7,9 +7,11 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import RequestParamsMeta
 
-from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, ToolCallId
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, RunId, ToolCallId
 from luftpause.core.model.turns import ServiceClass
+from luftpause.core.runs.call_keys import key_of
 from luftpause.core.runs.events import Limits, Origin
+from luftpause.ports.tools import KEY_FIELD
 from luftpause.ports.turns import TurnReply, TurnRequest
 from luftpause.services.runtime.orders import RuntimeSettings
 from services.runtime.mcp_door.doors import Door, Mode, both_eras, complaint, content, door, run_of, spawn
@@ -134,6 +136,28 @@ def test_a_long_await_reports_progress(mode: Mode) -> None:
         return heard
 
     assert in_time(live())[:2] == ["0 of 1 runs are over"] * 2
+
+
+@both_eras
+@pytest.mark.parametrize("tool", ["spawn", "run"])
+def test_what_a_sub_agent_begins_through_this_door_ends_with_it(mode: Mode, tool: str) -> None:
+    async def live() -> None:
+        async with door(hold) as it, it.client(mode) as client, it.client(mode) as of_sub_agent:
+            top = await spawn(client)
+            meta = cast("RequestParamsMeta", {KEY_FIELD: key_of(RunId(top), 1, ToolCallId("c1"))})
+            begun = asyncio.create_task(of_sub_agent.call_tool(tool, {"task": "more"}, meta=meta))
+            while len(it.world.turns.asked) < 2:
+                it.world.turns.reached.clear()
+                await it.world.turns.reached.wait()
+            (child,) = content(await client.call_tool("status", {"handles": [top]}))["runs"][0]["children"]
+            await client.call_tool("cancel", {"handle": top})
+            (ended,) = content(await client.call_tool("await", {"handles": [child]}))["runs"]
+            assert (ended["status"], ended["parent"]) == ("Cancelled", top)
+            told = (await begun).structured_content
+            assert told is not None
+            assert told["handle"] == child
+
+    in_time(live())
 
 
 @both_eras

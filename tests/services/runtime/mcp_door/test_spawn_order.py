@@ -1,8 +1,8 @@
 import pytest
 
-from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.ids import RunId, ToolCallId
 from luftpause.core.runs.events import Origin
-from luftpause.services.runtime.mcp_door.spawn_order import NAME_CHARS_MAX, origin_of
+from luftpause.services.runtime.mcp_door.spawn_order import NAME_CHARS_MAX, origin_of, spawner_of
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,17 @@ from luftpause.services.runtime.mcp_door.spawn_order import NAME_CHARS_MAX, orig
 )
 def test_the_harness_says_which_tool_call_of_its_own_spawned(meta: dict[str, object], expected: Origin | None) -> None:
     assert origin_of(meta) == expected
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        ({}, None),
+        ({"luftpause/idempotencyKey": "run_1/2/call_3"}, RunId("run_1")),
+        ({"luftpause/idempotencyKey": f"run_1/2/{'x' * 9999}"}, RunId("run_1")),
+        ({"luftpause/idempotencyKey": "some key"}, None),
+        ({"luftpause/idempotencyKey": 5}, None),
+    ],
+)
+def test_a_tool_call_of_a_sub_agent_says_whose_it_is(meta: dict[str, object], expected: RunId | None) -> None:
+    assert spawner_of(meta) == expected

@@ -8,6 +8,7 @@ import msgspec
 from mcp_types import ElicitRequest, ElicitRequestFormParams
 
 from luftpause.core.model.ids import RunId, ToolCallId
+from luftpause.core.runs.call_keys import key_of
 from luftpause.core.runs.view import RunView
 
 ARGUMENTS_SHOWN_MAX: Final = 2000
@@ -40,7 +41,7 @@ def questions_of(views: Iterable[RunView]) -> list[Question]:
     """Return what these runs wait to be told, in order."""
     return [
         Question(
-            key=f"{view.spawn.run}/{view.own.turns}/{pending.call}",
+            key=key_of(view.spawn.run, view.own.turns, pending.call),
             run=view.spawn.run,
             call=pending.call,
             text=_text(view, pending.tool, pending.arguments, pending.reason),

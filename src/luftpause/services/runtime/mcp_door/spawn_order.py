@@ -6,7 +6,9 @@ from typing import Final
 import msgspec
 
 from luftpause.core.model.ids import ModelName, RunId, ToolCallId
+from luftpause.core.runs.call_keys import run_in
 from luftpause.core.runs.events import Limits, Origin
+from luftpause.ports.tools import KEY_FIELD
 from luftpause.services.runtime.identity import caller_of
 from luftpause.services.runtime.mcp_door.arguments import SpawnArguments
 from luftpause.services.runtime.mcp_door.calls import ToolCall
@@ -54,6 +56,7 @@ def order_of(call: ToolCall, settings: RuntimeSettings) -> SpawnOrder:
         output_schema=asked.output_schema,
         idempotency_key=asked.idempotency_key,
         origin=origin_of(meta),
+        spawner=spawner_of(meta),
         traceparent=_named(meta, TRACEPARENT) or headers.get(TRACEPARENT, "")[:NAME_CHARS_MAX],
     )
 
@@ -78,6 +81,12 @@ def origin_of(meta: Mapping[str, object]) -> Origin | None:
     if not tool_call and not thread:
         return None
     return Origin(tool_call=ToolCallId(tool_call) if tool_call else None, thread=thread)
+
+
+def spawner_of(meta: Mapping[str, object]) -> RunId | None:
+    """Return the run whose tool call this is: a sub-agent may have this very door among its tool servers."""
+    key = meta.get(KEY_FIELD)
+    return run_in(key) if isinstance(key, str) else None
 
 
 def _budget(asked: SpawnArguments) -> Limits | None:

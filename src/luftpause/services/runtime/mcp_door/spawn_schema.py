@@ -82,7 +82,11 @@ SPAWN_ARGUMENTS: Final[dict[str, object]] = {
     },
     "outputSchema": {
         "type": "object",
-        "description": "JSON schema that its answer, as JSON, must fit; it is told once what does not fit",
+        "description": (
+            "JSON schema that its answer, as JSON, must fit; it is told once what does not fit. Types, properties,"
+            " items, enum, const, bounds, anyOf and references within it are checked; pattern, format, not and other"
+            " conditions are only shown to the model"
+        ),
     },
     "after": {
         "type": "array",
