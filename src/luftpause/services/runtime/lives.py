@@ -86,7 +86,7 @@ class Lives:
         """
         actor = self._actors.get(event.run) or self._enliven(event.run, tree)
         try:
-            return await asyncio.shield(actor.ask(event))
+            return await actor.ask(event)
         except (JournalFailedError, StaleAppendError) as error:
             raise NotKeptError(str(error)) from error
 
