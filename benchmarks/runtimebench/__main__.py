@@ -7,6 +7,7 @@ replay      how long a start takes with so many finished runs, what they cost in
 compaction  how long the event loop is held up at most while the journal is tidied up behind writers.
 agents      so many sub-agents at once: real runtime, dataplane and scheduler in one process, a fake engine in another,
             tools that take one second. Time from spawn to handle, memory per run that lives, runs a second.
+live        the same with a model that takes its time, so that the process is not kept busy by what it carries.
 beside      how late the chunks of paced streams through the LLM door are, alone and beside 100 spawns a second.
 
 Every part runs in a process of its own, on a disk folder of its own. `benchmarks/door.py --report` writes the stored

@@ -16,7 +16,11 @@ from luftpause.services.runtime.orders import SpawnOrder
 from luftpause.services.runtime.service import RuntimeService
 
 RAMP_S = 5.0
-"""Agents begin within this time."""
+"""Agents whose model is quick begin within this time."""
+
+SLOW_TOKEN_MS = 350.0
+SLOW_RUN_S = 10.5
+"""A run of three turns of eight tokens and two rounds of tools with such a model, about."""
 
 ROOM = 4000
 STREAMS = 50
@@ -58,15 +62,25 @@ async def one_run(service: RuntimeService, task: str) -> float:
 
 
 async def measure_agents(folder: Path, chosen: Effort) -> Figures:
+    """A model that is quick: as many runs as the process can carry."""
+    return await _agents(folder, chosen, token_ms=5.0, ramp_s=RAMP_S)
+
+
+async def measure_live(folder: Path, chosen: Effort) -> Figures:
+    """A model that takes its time, as most do: as many runs live, and their spawns come evenly."""
+    return await _agents(folder, chosen, token_ms=SLOW_TOKEN_MS, ramp_s=SLOW_RUN_S)
+
+
+async def _agents(folder: Path, chosen: Effort, *, token_ms: float, ramp_s: float) -> Figures:
     """Each agent has two runs, one after the other: the second ones are spawned among all the others."""
-    with engine(folder, MODEL, token_ms=5.0) as replica:
+    with engine(folder, MODEL, token_ms=token_ms) as replica:
         async with whole_runtime(folder, [replica], chosen.agents) as (service, _):
             gc.collect()
             before = rss_mib()
             spawns: list[float] = []
 
             async def one_agent(number: int) -> None:
-                await asyncio.sleep(RAMP_S * number / chosen.agents)
+                await asyncio.sleep(ramp_s * number / chosen.agents)
                 await one_run(service, f"{number}: {TASK}")
                 spawns.append(await one_run(service, f"{number} again: {TASK}"))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 
 import uvloop
-from benchmarks.runtimebench.agents import measure_agents, measure_beside
+from benchmarks.runtimebench.agents import measure_agents, measure_beside, measure_live
 from benchmarks.runtimebench.journal import measure_compaction, measure_journal, measure_replay
 from benchmarks.runtimebench.lives import Figures
 from benchmarks.runtimebench.quiet import Effort
@@ -21,6 +21,7 @@ PARTS: Mapping[str, Part] = {
     "replay": measure_replay,
     "compaction": measure_compaction,
     "agents": measure_agents,
+    "live": measure_live,
     "beside": measure_beside,
 }
 

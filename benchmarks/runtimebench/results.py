@@ -1,5 +1,6 @@
 """The stored result of a run of the runtime's benchmark."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +20,7 @@ class RuntimeResults(msgspec.Struct, frozen=True, kw_only=True):
     when: str
     commit: str
     machine: Machine
-    parts: dict[str, dict[str, float]]
+    parts: Mapping[str, Mapping[str, float]]
 
 
 def store(results: RuntimeResults, path: Path) -> None:

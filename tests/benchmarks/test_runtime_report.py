@@ -1,6 +1,6 @@
 """The runtime's section of the measurements, from invented figures, and that its parts measure what it names."""
 
-from dataclasses import replace
+import gc
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ def test_each_figure_has_words_its_unit_and_the_verdict_on_its_limit() -> None:
     page = section(
         results(
             replay={"start_s": 2.5, "status_of_one_us": 11.0},
-            agents={"spawn_p99_ms": 250.0, "cpu_ms_per_run": 4.8},
+            live={"spawn_p99_ms": 250.0, "cpu_ms_per_run": 4.8},
             beside={"chunk_late_p99_ms_alone": 1.0, "chunk_late_p99_ms_with_spawns": 6.5},
         )
     )
@@ -32,7 +32,6 @@ def test_each_figure_has_words_its_unit_and_the_verdict_on_its_limit() -> None:
     assert "| ≤ 100: **missed by 2.50×** |" in page
     assert "added to chunk p99, ms" in page
     assert "| 5.5 " in page
-    assert all(len({line.count("|") for line in part.splitlines() if line.startswith("|")}) <= 1 for part in [page])
 
 
 def test_what_is_stored_is_what_is_read(tmp_path: Path) -> None:
@@ -48,7 +47,11 @@ def test_every_part_has_a_title_and_every_limit_a_part() -> None:
 
 @pytest.mark.parametrize("part", ["journal", "replay"])
 def test_a_part_measures_the_figures_that_have_limits(tmp_path: Path, part: str) -> None:
-    figures = measure(part, replace(SMALL), tmp_path)
+    usual = gc.get_threshold()
+    try:
+        figures = measure(part, SMALL, tmp_path)
+    finally:
+        gc.set_threshold(*usual)
     assert {name for limited, name in LIMITS if limited == part} <= set(figures)
     assert all(value >= 0 for value in figures.values())
     assert not list(tmp_path.iterdir()), "nothing is left on the disk"
