@@ -25,7 +25,6 @@ bench: venv
 	@.venv/bin/python benchmarks/link.py
 	@.venv/bin/python benchmarks/text_calls.py
 	@.venv/bin/python benchmarks/sim.py
-	@.venv/bin/python benchmarks/runtime.py
 	@sh scripts/bench
 
 compile:

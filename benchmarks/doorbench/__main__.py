@@ -1,12 +1,8 @@
 """The command line of the door benchmark: start the arms, measure, print, store, report."""
 
 import argparse
-import datetime
 import json
-import os
-import platform
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,13 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.doorbench.behaviour import Behaviour, answers, observe
+from benchmarks.doorbench.machine import commit, describe_machine, now
 from benchmarks.doorbench.measure import FULL, QUICK, Effort, run_rounds
 from benchmarks.doorbench.peers import PEERS, ROOT, Peer, PeerUnavailable
 from benchmarks.doorbench.processes import Child, python_module
 from benchmarks.doorbench.report import markdown_report, terminal_report
-from benchmarks.doorbench.results import Machine, Results, load_results, store_results
+from benchmarks.doorbench.results import Results, load_results, store_results
+from benchmarks.runtimebench.report import section
+from benchmarks.runtimebench.results import load
 
 STORED = ROOT / "benchmarks" / "results" / "door.json"
+STORED_RUNTIME = ROOT / "benchmarks" / "results" / "runtime.json"
 DOCUMENT = ROOT / "docs" / "MEASUREMENTS.md"
 _MANY_FILES = 16384
 FULL_ONLY = frozenset({"one-worker", "two-workers", "litellm"})
@@ -37,33 +37,6 @@ def _allow_many_sockets() -> None:
     wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(_MANY_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-def describe_machine() -> Machine:
-    """Return what this machine is and how busy it is."""
-    return Machine(
-        system=f"{platform.system()} {platform.release()}",
-        processor=_processor(),
-        cores=os.cpu_count() or 1,
-        memory_gib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
-        python=platform.python_version(),
-        load_before=os.getloadavg()[0],
-    )
-
-
-def _commit() -> str:
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10"]
-    answer = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
-    return answer.stdout.strip() or "unknown"
 
 
 def _start_arms(
@@ -122,8 +95,8 @@ def run(names: Sequence[str], effort: Effort, mode: str) -> Results:
             load.stop()
             engine.stop()
     return Results(
-        when=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        commit=_commit(),
+        when=now(),
+        commit=commit(),
         mode=mode,
         seconds=time.monotonic() - began,
         machine=machine,
@@ -139,12 +112,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="door.py", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under a minute instead of under seven")
     parser.add_argument("--json", type=Path, metavar="FILE", help="store the run")
-    parser.add_argument("--report", action="store_true", help="write docs/MEASUREMENTS.md from the stored run, and end")
+    parser.add_argument(
+        "--report", action="store_true", help="write docs/MEASUREMENTS.md from the stored runs, and end"
+    )
     parser.add_argument("--from", dest="source", type=Path, default=STORED, metavar="FILE", help="run for --report")
     parser.add_argument("--arms", nargs="+", choices=list(PEERS), help="leave arms out; a quick run leaves out some")
     options = parser.parse_args(arguments)
     if options.report:
-        DOCUMENT.write_text(markdown_report(load_results(options.source)), encoding="utf-8")
+        others = [section(load(STORED_RUNTIME))] if STORED_RUNTIME.exists() else []
+        DOCUMENT.write_text(markdown_report(load_results(options.source), others), encoding="utf-8")
         print(f"wrote {DOCUMENT.relative_to(ROOT)}")
         return 0
     _allow_many_sockets()

@@ -54,7 +54,7 @@ async def main(folder: Path, most: int) -> None:
         FileJournal(DiskFolder(folder / "state"), StoppedClock()), SilentTurns(), SlowTools(pause_s=0.0)
     )
     await service.start()
-    found = [run.run for run in service.look_at_all(ME).runs]
+    found = [run.run for run in service.glance(ME).views()]
     answered: list[str] = []
     refusal = await refusal_of(service, answered, most)
     again = await refusal_of(service, [], 1) if refusal else ""

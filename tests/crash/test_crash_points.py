@@ -5,6 +5,7 @@ their answers, and what is remembered is what was lived.
 """
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
@@ -132,24 +133,32 @@ def test_some_points_are_outlived(*, power_lost: bool) -> None:
     outlive(Random(11).sample(all_points(), 150), power_lost=power_lost)
 
 
+def effects_before(point: Point) -> int:
+    """Return how many calls had acted when a life ended there."""
+    outside = Outside()
+    loop, _ = one_life(Disk(), outside, point)
+    acted = len(outside.effects)
+    loop.bury()
+    return acted
+
+
 def test_a_stop_between_effect_and_record_is_told_as_unknown() -> None:
     """The call of `pay` acts alone; the next steps of the loop are the way of its result into the journal."""
-    _, _, whole, usual = uninterrupted()
+    loop, finished, whole, usual = uninterrupted()
     acted = max(place for place, (tool, _) in enumerate(whole.effects) if tool == "pay")
     told = 0
-    for point in all_points():
-        outside = Outside()
-        disk = Disk()
-        loop, _ = one_life(disk, outside, point)
-        then, disk = outside.copy(), disk.after_kill()
-        loop.bury()
-        if len(then.effects) != acted + 1:
-            continue
-        loop, seen = one_life(disk, then, Point())
-        loop.bury()
-        assert seen is not None
-        told += "Whether it took effect is unknown" in str(seen["pay"].result)
-        judge(seen, then, disk, usual)
+    for along in (
+        [Point(stop_at=at) for at in range(loop.steps)],
+        [Point(crash_at=at) for at in range(len(finished.steps))],
+    ):
+        first = bisect_left(along, acted + 1, key=effects_before)
+        for point in along[first : bisect_left(along, acted + 2, lo=first, key=effects_before)]:
+            disk, outside = survive(Disk(), Outside(), iter([point]), None)
+            loop, seen = one_life(disk, outside, Point())
+            loop.bury()
+            assert seen is not None
+            told += "Whether it took effect is unknown" in str(seen["pay"].result)
+            judge(seen, outside, disk, usual)
     assert told > 0
 
 

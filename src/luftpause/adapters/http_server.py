@@ -14,6 +14,7 @@ from uvicorn.config import Config
 from uvicorn.lifespan.off import LifespanOff
 from uvicorn.lifespan.on import LifespanOn
 
+from luftpause.adapters.accepting import Acceptor
 from luftpause.adapters.http_protocol import DoorProtocol, DoorState
 from luftpause.adapters.http_refusal import PLAIN, Refusals
 from luftpause.adapters.listening import BACKLOG, address_of, listen
@@ -75,6 +76,7 @@ class HttpServer:
         self._state: DoorState | None = None
         self._lifespan: LifespanOn | LifespanOff | None = None
         self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._sweeper: asyncio.TimerHandle | None = None
 
     @property
@@ -108,7 +110,8 @@ class HttpServer:
             refusals=self._refusals,
         )
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: DoorProtocol(state, loop), sock=listener, backlog=BACKLOG)
+        self._acceptor = acceptor = Acceptor(listener, lambda: DoorProtocol(state, loop))
+        self._server = await loop.create_server(acceptor, sock=listener, backlog=BACKLOG)
         self._sweep()
 
     async def close(self, grace_s: float = 5.0) -> None:
@@ -118,6 +121,8 @@ class HttpServer:
         if server is None or state is None:
             return
         server.close()
+        if self._acceptor is not None:
+            await self._acceptor.close()
         state.closing = True
         for connection in list(state.connections):
             connection.shutdown()

@@ -411,18 +411,21 @@ def test_whoever_follows_runs_hears_of_every_standing_and_of_the_last_at_least()
 def test_the_overview_shows_the_newest_and_before_them_what_still_runs() -> None:
     async def live() -> None:
         journal = MemoryJournal()
-        async with runtime(hold, journal=journal) as world:
+
+        async def hold_one(request: TurnRequest) -> TurnReply:
+            return await (hold if last_said(request) == "runs" else echo)(request)
+
+        async with runtime(hold_one, journal=journal) as world:
             running = await world.service.spawn(order("runs"))
-            world.turns.say = echo
             over = [await world.service.spawn(order(f"{number}")) for number in range(4)]
             await world.service.wait(ME, over, "all", 20)
-            for look in (world.service.look_at_all, lambda _, limit: world.service.look_at_all(None, limit)):
+            for look in (world.service.glance, lambda _, limit: world.service.glance(None, limit)):
                 some = look(ME, 3)
-                assert [view.run for view in some.runs] == [running, over[3], over[2]]
+                assert [view.run for view in some.views()] == [running, over[3], over[2]]
                 assert some.left_out == 2
         async with runtime(hold, journal=journal) as world:
-            everything = world.service.look_at_all(ME)
-            assert [view.run for view in everything.runs] == [running, *reversed(over)]
+            everything = world.service.glance(ME)
+            assert [view.run for view in everything.views()] == [running, *reversed(over)]
             assert everything.left_out == 0
 
     in_time(live())

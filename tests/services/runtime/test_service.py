@@ -179,8 +179,8 @@ def test_handles_of_others_do_not_exist() -> None:
             ):
                 with pytest.raises(UnknownHandleError, match=theirs):
                     await attempt
-            assert world.service.look_at_all(ME).runs == ()
-            assert len(world.service.look_at_all().runs) == 1
+            assert world.service.glance(ME).views() == ()
+            assert len(world.service.glance().views()) == 1
 
     in_time(live())
 
@@ -256,7 +256,7 @@ def test_a_client_that_leaves_while_spawning_leaves_a_run_that_lives() -> None:
                 await spawning
             world.journal.gate.set()
             await world.turns.reached.wait()
-            (run,) = world.service.look_at_all(ME).runs
+            (run,) = world.service.glance(ME).views()
             assert (await over(world, run.spawn.run))[0].status is RunStatus.FINISHED
 
     in_time(live())
@@ -274,7 +274,7 @@ def test_a_broken_journal_refuses_spawns_and_acknowledges_nothing() -> None:
             for hopeless in (world.service.cancel(ME, before), world.service.wait(ME, [before], "all", 600)):
                 with pytest.raises(NotKeptError, match="the disk is full"):
                     await hopeless
-            assert len(world.service.look_at_all(ME).runs) == 1
+            assert len(world.service.glance(ME).views()) == 1
 
     in_time(live())
 

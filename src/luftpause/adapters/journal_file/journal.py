@@ -104,8 +104,7 @@ class FileJournal:
         lines = b"".join(map(encode, records))
         journal.book.add(records, len(lines))
         try:
-            # Shielded: whoever stops waiting does not undo a write that is on its way.
-            await asyncio.shield(journal.writer.submit(lines))
+            await journal.writer.submit(lines)
         except OSError as error:
             raise _failed(error) from error
         return known + len(entries)

@@ -51,7 +51,10 @@ class GroupWriter:
         return self._failure
 
     def submit(self, data: bytes) -> asyncio.Future[None]:
-        """Queue bytes behind everything earlier. The future ends when they are on the disk, or with OSError."""
+        """Queue bytes behind everything earlier. The future ends when they are on the disk, or with OSError.
+
+        Cancelling it undoes nothing: they are written all the same.
+        """
         done: asyncio.Future[None] = self._loop.create_future()
         self._queue(_Piece(data, done))
         return done

@@ -110,7 +110,10 @@ class RunActor:
         self._mail.set()
 
     def ask(self, event: Event) -> asyncio.Future[bool]:
-        """Hand in an event; the future tells once it is durable whether it changed anything, or why it is not kept."""
+        """Hand in an event; the future tells once it is durable whether it changed anything, or why it is not kept.
+
+        Cancelling it takes nothing back.
+        """
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._inbox.append(_Letter(event, answer))
         self._mail.set()

@@ -63,8 +63,8 @@ def app_around(service: RuntimeService, server: Server[object], close: Callable[
         limit = request.query_params.get("limit", str(RUNS_SHOWN))
         if not (limit.isascii() and limit.isdecimal() and len(limit) <= 9 and 1 <= int(limit) <= OVERVIEW_MAX):
             return _refusal(400, f"limit is a whole number from 1 to {OVERVIEW_MAX}")
-        seen = service.look_at_all(None if principal.sees_all else principal.name, int(limit))
-        body = msgspec.json.encode({"runs": [_run(run) for run in seen.runs], "omitted": seen.left_out})
+        seen = service.glance(None if principal.sees_all else principal.name, int(limit))
+        body = msgspec.json.encode({"runs": await seen.each(_run), "omitted": seen.left_out})
         return Response(body, media_type="application/json")
 
     async def health(_request: Request) -> Response:

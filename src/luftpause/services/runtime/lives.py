@@ -6,10 +6,8 @@ Whoever waits for a run never owns it: runs belong here, so a client that leaves
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import Final
 
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.actions import ReportEnd
 from luftpause.core.runs.budgets import next_deadline
 from luftpause.core.runs.events import Event, RunFailed, RunRecovered
 from luftpause.core.runs.go_on import overdue_endings
@@ -17,11 +15,11 @@ from luftpause.ports.journal import JournalFailedError, StaleAppendError
 from luftpause.ports.tools import Tools
 from luftpause.ports.turns import Turns
 from luftpause.services.runtime.actor import SHUTTING_DOWN, RunActor, Surroundings
+from luftpause.services.runtime.end_reports import EndReports
 from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.orders import NotKeptError
 from luftpause.services.runtime.waits import Waits
 
-_REPORTS_GRACE_S: Final = 2.0
 logger = logging.getLogger("luftpause.runtime")
 
 
@@ -30,20 +28,19 @@ class Lives:
 
     def __init__(self, ledger: Ledger, turns: Turns, tools: Tools, waits: Waits) -> None:
         self._ledger = ledger
-        self._turns = turns
         self._waits = waits
+        self._reports = EndReports(turns)
         self._around = Surroundings(
             ledger=ledger,
             turns=turns,
             tools=tools,
             deliver=self.deliver,
-            report_end=self._report_end,
+            report_end=self._reports.add,
             began=self._watch_time,
             left=self._left,
         )
         self._actors: dict[RunId, RunActor] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._reports: set[asyncio.Task[None]] = set()
         self._timers: dict[RunId, asyncio.TimerHandle] = {}
         self.failure = ""
 
@@ -68,11 +65,7 @@ class Lives:
         for life in lives:
             life.cancel()
         await asyncio.gather(*lives, return_exceptions=True)
-        if self._reports:
-            await asyncio.wait(self._reports, timeout=_REPORTS_GRACE_S)
-        for report in list(self._reports):
-            report.cancel()
-        await asyncio.gather(*self._reports, return_exceptions=True)
+        await self._reports.close()
 
     def deliver(self, event: Event) -> None:
         """Hand an event to its run, if that lives; nobody waits for it."""
@@ -93,7 +86,7 @@ class Lives:
         """
         actor = self._actors.get(event.run) or self._enliven(event.run, tree)
         try:
-            return await asyncio.shield(actor.ask(event))
+            return await actor.ask(event)
         except (JournalFailedError, StaleAppendError) as error:
             raise NotKeptError(str(error)) from error
 
@@ -139,11 +132,6 @@ class Lives:
             await self._ledger.keep(known.tree, run, [RunFailed(run=run, error=f"internal error: {error}")])
         except (JournalFailedError, StaleAppendError) as failure:
             logger.error("run_stopped", extra={"run": run, "error": str(failure)})
-
-    def _report_end(self, ended: ReportEnd) -> None:
-        report = asyncio.create_task(self._turns.end_run(ended.principal, ended.run), name=f"end of {ended.run}")
-        self._reports.add(report)
-        report.add_done_callback(self._reports.discard)
 
     def _watch_time(self, tree: RunId) -> None:
         """Look again when the tree's next limit of seconds is passed: an idle subtree does nothing by itself."""

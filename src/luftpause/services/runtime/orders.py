@@ -7,7 +7,6 @@ from luftpause.core.model.ids import CALLER_BYTES_MAX, CallerId, ModelName, Prin
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.runs.events import DEFAULT_REPLY_TOKENS_MAX, DEFAULT_TOOL_CALLS_MAX, Limits, Origin
 from luftpause.core.runs.messages import Message
-from luftpause.core.runs.view import RunView
 from luftpause.services.runtime.schema_fit import shown
 
 
@@ -90,14 +89,6 @@ class SpawnOrder:
     origin: Origin | None = None
     spawner: RunId | None = None
     traceparent: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
-    """Some of the runs there are, newest first; those that are not over come before any that are. `left_out`: more."""
-
-    runs: tuple[RunView, ...]
-    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,12 @@ from luftpause.ports.tools import Tools
 from luftpause.ports.turns import Turns
 from luftpause.services.runtime.actor import SHUTTING_DOWN
 from luftpause.services.runtime.approvals import Approvals
+from luftpause.services.runtime.glance import Glance
 from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.lives import Lives
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import (
     NotKeptError,
-    Overview,
     RuntimeSettings,
     SendRefusedError,
     SpawnOrder,
@@ -109,10 +109,12 @@ class RuntimeService:
         """
         return [self._view(self._ledger.find(principal, handle).spawn.run) for handle in handles]
 
-    def look_at_all(self, principal: PrincipalId | None = None, limit: int = OVERVIEW_MAX) -> Overview:
+    def glance(self, principal: PrincipalId | None = None, limit: int = OVERVIEW_MAX) -> Glance:
         """Return how runs stand, of one principal or of all: so many of them, newest first."""
         chosen, left_out = self._ledger.newest(principal, limit, first=reversed(self._lives.running))
-        return Overview(runs=tuple(self._view(run) for run in chosen), left_out=left_out)
+        state = self._ledger.state
+        moments = ((run, self._ledger.now(state.runs[run].tree)) for run in chosen)
+        return Glance(state=state, chosen=tuple(moments), left_out=left_out)
 
     async def wait(
         self,

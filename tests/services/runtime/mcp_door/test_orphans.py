@@ -26,7 +26,7 @@ async def leave_a_run(it: Door, mode: Mode, **arguments: object) -> RunView:
     await it.world.turns.reached.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    (view,) = it.world.service.look_at_all().runs
+    (view,) = it.world.service.glance().views()
     return view
 
 
@@ -108,7 +108,7 @@ def test_a_client_that_leaves_before_its_run_began_leaves_an_orphan_too() -> Non
             await asyncio.gather(running, return_exceptions=True)
             journal.gate.set()
             await it.world.turns.reached.wait()
-            (view,) = it.world.service.look_at_all().runs
+            (view,) = it.world.service.glance().views()
             assert (await until_over(it, view.run)).status is RunStatus.CANCELLED
 
     in_time(live())

@@ -322,7 +322,7 @@ def test_the_caller_comes_from_header_or_meta_or_session(mode: Mode) -> None:
             async with it.client(mode) as client:
                 await client.call_tool("spawn", {"task": "x"}, meta=cast("RequestParamsMeta", META))
                 await spawn(client)
-            return [run.spawn.caller for run in it.world.service.look_at_all().runs]
+            return [run.spawn.caller for run in it.world.service.glance().views()]
 
     callers = set(in_time(live()))
     assert {"by-header", "by-meta"} < callers
@@ -372,7 +372,7 @@ def test_whole_numbers_may_be_written_with_a_point(mode: Mode) -> None:
     async def live() -> None:
         async with door(hold) as it, it.client(mode) as client:
             handle = await spawn(client, maxToolCalls=2.0, maxTokens=7.0)
-            (run,) = it.world.service.look_at_all().runs
+            (run,) = it.world.service.glance().views()
             assert (run.spawn.run, run.spawn.max_tool_calls, run.spawn.max_tokens) == (handle, 2, 7)
 
     in_time(live())
@@ -460,7 +460,7 @@ def test_defaults_and_limits_that_are_set_stand_in_the_schemas_and_act() -> None
             assert content(waiting)["runs"][0]["status"] == "Running"
             too_long = await client.call_tool("await", {"handles": [handle], "timeout": 9.5})
             assert "timeout" in complaint(too_long)
-            (view,) = it.world.service.look_at_all().runs
+            (view,) = it.world.service.glance().views()
             assert (view.spawn.max_tool_calls, view.spawn.max_tokens, view.spawn.caller) == (3, 77, "abcd")
             return it.world.turns.asked[0]
 

@@ -200,7 +200,7 @@ def test_a_run_that_a_budget_ended_is_a_completed_task() -> None:
             done = await until_over(wire, task)
             assert (done["status"], done["result"]["isError"]) == ("completed", True)
             assert done["result"]["structuredContent"]["error"] == "budget exceeded: seconds 1/1"
-            (view,) = it.world.service.look_at_all().runs
+            (view,) = it.world.service.glance().views()
             assert task_of(view).status is TaskStatus.COMPLETED
 
     in_time(live())

@@ -75,7 +75,7 @@ def test_run_asks_on_its_way_too(mode: Mode) -> None:
             run = content(await client.call_tool("run", {"task": "find the moon", **ASKS}))
             assert (run["status"], run["result"], len(person.asked)) == ("Finished", "I heard: moon is there", 1)
             assert len(it.world.turns.ended) <= 1
-            assert len(it.world.service.look_at_all().runs) == 1
+            assert len(it.world.service.glance().views()) == 1
 
     in_time(live())
 
@@ -335,7 +335,7 @@ def test_without_a_session_the_state_of_run_is_bound_and_outlives_a_restart() ->
             done = await ask(client, "run", arguments, answers=answers, state=state)
             assert isinstance(done, CallToolResult)
             assert content(done)["result"] == "I heard: moon is there"
-            assert len(it.world.service.look_at_all().runs) == 1
+            assert len(it.world.service.glance().views()) == 1
 
     in_time(live())
 

@@ -120,8 +120,8 @@ class RunTools:
         principal = call.principal.name
         if asked.handles is not None:
             return answers.result({**answers.runs(self._service.look(principal, asked.handles)), "omitted": 0})
-        seen = self._service.look_at_all(principal, asked.limit)
-        return answers.result({**answers.runs(seen.runs), "omitted": seen.left_out})
+        seen = self._service.glance(principal, asked.limit)
+        return answers.result({"runs": await seen.each(answers.run), "omitted": seen.left_out})
 
     async def _cancel(self, call: ToolCall) -> HandlerResult:
         asked = msgspec.convert(dict(call.arguments), CancelArguments)
