@@ -27,7 +27,7 @@ from luftpause.core.scheduling.events import Event, KnownTool, MemoryRestored, P
 from luftpause.core.scheduling.memory import sensible
 from luftpause.core.scheduling.state import State
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 DIGEST_CHARS: Final = 16
 FOREVER_S: Final = 1e9
 

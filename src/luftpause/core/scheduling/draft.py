@@ -12,8 +12,9 @@ from immutables import Map
 from luftpause.core.model.ids import Instant, PeerId, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
-from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, keeps_room, pool_of
-from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.affinity import away_from, candidates, keeps_room, pool_of, tied_to
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.families import entered
 from luftpause.core.scheduling.lanes import Away, back, gone, inserted, taken_out
 from luftpause.core.scheduling.parts import counted, seen_as
 from luftpause.core.scheduling.ranking import Bits
@@ -41,6 +42,7 @@ class Draft:
         "_before",
         "_stirred",
         "away",
+        "children",
         "held",
         "lanes",
         "lapsed",
@@ -69,6 +71,7 @@ class Draft:
         self.replicas = state.replicas
         self.runs = state.runs
         self.models_of = state.models_of
+        self.children = state.children
         self.turns = state.turns
         self.held = state.held
         self.serving = state.serving
@@ -152,14 +155,15 @@ class Draft:
         self.runs = self.runs.set(part, run)
         if old is None:
             self.models_of = self.models_of.set(run.run, (*self.models_of.get(run.run, ()), run.model))
+        self.children = entered(self.children, old, run)
         self._recount(old, run)
         if run.out_on is not None or (old is not None and old.out_on is not None):
             self._follow_out(old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
         if part not in self.run_deadlines.bucket_of and run.at_rest:
-            bucket = self.run_deadlines.bucket(run.ended_at + self.limits.run_idle_expiry_s)
+            bucket = self.run_deadlines.bucket(run.rests_since + self.limits.run_idle_expiry_s)
             self.run_deadlines = self.run_deadlines.put(part, bucket)
-        if run.held and old is not None and self._tie(old) != self._tie(run):
+        if run.held and old is not None and tied_to(self.replicas, old) != tied_to(self.replicas, run):
             for turn in run.held:
                 self.reassign(turn)
 
@@ -168,6 +172,7 @@ class Draft:
         for turn_id in run.turns:
             self.turns = self.turns.set(turn_id, self.turns[turn_id]._replace(in_run=False))
         self.runs = self.runs.delete(run.part)
+        self.children = entered(self.children, run, None)
         self._recount(run, None)
         self._follow_out(run, None)
         self._keep_room(keeps_room(self.replicas, run), None)
@@ -299,6 +304,7 @@ class Draft:
             replicas=self.replicas,
             runs=self.runs,
             models_of=self.models_of,
+            children=self.children,
             turns=self.turns,
             held=self.held,
             serving=self.serving,
@@ -320,10 +326,6 @@ class Draft:
 
     def _turn_bucket(self, now: Instant) -> Bucket:
         return self.peer_deadlines.bucket(now + self.limits.turn_timeout_s)
-
-    def _tie(self, run: Run) -> Replica | None:
-        """Return the home that the run's held turns stand at, or are away from."""
-        return None if run.phase is RunPhase.IDLE else bound_to(self.replicas, run)
 
     def _recount(self, old: Run | None, new: Run | None) -> None:
         before = None if old is None else (old.phase, old.service_class)

@@ -173,6 +173,7 @@ class OpenTurn:
     caller: CallerId
     principal: PrincipalId
     shape: TurnShape = TurnShape.IN_RUN
+    parent: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +196,7 @@ class KnownRun:
     age_s: float
     marks: tuple[Mark, ...] = ()
     tools: tuple[ToolName, ...] = ()
+    parent: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,3 +20,7 @@ from luftpause.services.runtime.mcp_door.spawn_order import NAME_CHARS_MAX, orig
 )
 def test_the_harness_says_which_tool_call_of_its_own_spawned(meta: dict[str, object], expected: Origin | None) -> None:
     assert origin_of(meta) == expected
+
+
+def test_what_may_become_a_header_is_ascii() -> None:
+    assert origin_of({"callId": "caf\xe9", "threadId": "t_1"}) == Origin(thread="t_1")
