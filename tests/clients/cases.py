@@ -1,12 +1,20 @@
 """The clients that are tried, how each is started, and what has to come of it.
 
-`{base}` in arguments, environment and files stands for the LLM door, `{home}` for a folder of the client's own.
+`{base}` in arguments, environment and files stands for the LLM door, `{mcp}` for the MCP door, `{home}` for a folder of
+the client's own. How a client is told of the MCP door is what `luftpause connect` says.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from luftpause.cli.connecting.clients import CLIENTS
+from luftpause.cli.connecting.merging import merged
+from luftpause.cli.connecting.steps import Addresses, Door, Format, Fragment
+
 MODEL: Final = "fake"
+PLANNER: Final = "planner"
+"""The model of a client that is an MCP client too: it follows a plan. Its sub-agents are on MODEL."""
+
 CALL: Final = "Say hello. [tools:1] [tool:{tool}] [arg:{argument}=echo hello]"
 """One round of one call of a shell."""
 
@@ -26,6 +34,8 @@ class Case:
         calls: how many tool calls there have to be, at least.
         open_calls: how many runs end in a call, since the client takes one for its answer.
         files: to be written into its home before it starts.
+        look_ups: how many sub-agents it lets look something up, through the MCP door.
+        at_once: whether it spawns them together, or runs one after another.
     """
 
     name: str
@@ -39,6 +49,8 @@ class Case:
     open_calls: int = 0
     env: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    look_ups: int = 0
+    at_once: bool = False
 
 
 def program(
@@ -199,4 +211,57 @@ PROGRAMS: Final = [
     gemini(agents("invoke_agent", "run_shell_command", "command", agent_name="generalist"), runs=3, calls=4),
 ]
 
-CASES: Final = [*PYTHON, *PROGRAMS]
+
+def connected(name: str, text: str, format: Format) -> str:
+    """Return a client's file with what `luftpause connect` puts into it for the MCP door."""
+    recipes = CLIENTS[name].recipes(Addresses(llm="{base}", mcp="{mcp}", model=PLANNER, caller=name))
+    (step,) = next(recipe for recipe in recipes if recipe.door is Door.MCP).steps
+    assert isinstance(step, Fragment)
+    return merged(text, step.content, format)
+
+
+def looking_up(case: Case, look_ups: int, *, at_once: bool, known: bool) -> Case:
+    """Return a case of a client whose model lets sub-agents look things up. `known`: it names the calls they are of."""
+    own_calls = look_ups + 1 if at_once else look_ups
+    children = look_ups if known else 0
+    runs, calls = 1 + look_ups, own_calls + look_ups
+    return replace(case, runs=runs, children=children, calls=calls, look_ups=look_ups, at_once=at_once)
+
+
+WANTED: Final = "Look it up."
+CLAUDE_CODE_CONNECTED: Final = replace(
+    claude_code(WANTED),
+    command=(
+        *("claude", "-p", WANTED, "--model", PLANNER, "--dangerously-skip-permissions"),
+        *("--mcp-config", ".mcp.json", "--strict-mcp-config"),
+    ),
+    env={**CLAUDE_CODE, "ENABLE_TOOL_SEARCH": "false"},
+    files={"work/.mcp.json": connected("claude-code", "", Format.JSON)},
+)
+CODEX_CONNECTED: Final = replace(
+    codex(WANTED),
+    files={".codex/config.toml": connected("codex", CODEX_CONFIG.replace(MODEL, PLANNER), Format.TOML)},
+)
+GEMINI_CONNECTED: Final = replace(
+    gemini(WANTED),
+    command=("gemini", "-p", WANTED, "-m", PLANNER, "--yolo"),
+    files={".gemini/settings.json": connected("gemini-cli", GEMINI_SETTINGS, Format.JSON)},
+)
+OPENCODE_CONNECTED: Final = replace(
+    opencode("chat", WANTED),
+    command=("opencode", "run", "-m", f"lp/{PLANNER}", "--title", "t", WANTED),
+    files={
+        "work/opencode.json": connected(
+            "opencode", OPENCODE % {"model": PLANNER, "npm": OPENCODE_WIRES["chat"][0], "path": "v1"}, Format.JSON
+        )
+    },
+)
+MCP_CLIENTS: Final = [
+    looking_up(CLAUDE_CODE_CONNECTED, 6, at_once=True, known=True),
+    looking_up(CLAUDE_CODE_CONNECTED, 6, at_once=False, known=True),
+    looking_up(CODEX_CONNECTED, 1, at_once=True, known=True),
+    looking_up(GEMINI_CONNECTED, 1, at_once=True, known=False),
+    looking_up(OPENCODE_CONNECTED, 1, at_once=True, known=False),
+]
+
+CASES: Final = [*PYTHON, *PROGRAMS, *MCP_CLIENTS]

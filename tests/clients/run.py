@@ -17,26 +17,30 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from clients.cases import CASES, Case
+from clients.cases import CASES, PLANNER, Case
+from clients.plans import Plan
 from clients.recorded import Recorded, recorded_in
-from stories.programs import running
-from stories.set_ups import FREE_PORTS, launched_engines, write
+from stories.programs import Program, running
+from stories.raw_wire import Engine
+from stories.set_ups import FREE_PORTS, launched_engines, tools, write
 
 CLIENT_S_MAX = 180.0
 PROGRAMS = Path(__file__).parent / "programs"
 EARLY = 'keepalive_after = "50ms"\nkeepalive = "50ms"\n'
 ENGINE = ("--ttft-ms", "300", "--token-ms", "1", "--tool-rounds", "0", "--reply-tokens", "12")
+LOOK_UP_S = 1.0
 HEAD = ("client", "version", "wire", "turns", "runs", "sub-agents", "calls", "seconds", "verdict")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a case; no faults: it is fine."""
+    """What came of a case; no faults: it is fine. `tools_s`: how long its model waited for its sub-agents."""
 
     case: Case
     version: str
     seen: Recorded
     seconds: float
+    tools_s: float
     faults: list[str]
 
     def cells(self) -> tuple[str, ...]:
@@ -44,7 +48,12 @@ class Outcome:
         runs = f"{len(seen.runs)}/{case.runs}"
         children = f"{seen.children}/{case.children}" if case.runs > 1 else "-"
         numbers = (str(seen.turns), runs, children, str(seen.calls), f"{self.seconds:.0f}")
-        return (case.name, self.version, case.wire, *numbers, "; ".join(self.faults) or "ok")
+        wire = f"{case.wire}, MCP" if case.look_ups else case.wire
+        return (case.name, self.version, wire, *numbers, "; ".join(self.faults) or "ok")
+
+    def timed(self) -> str:
+        how = "at once" if self.case.at_once else "one after another"
+        return f"{self.case.name}: {self.case.look_ups} look-ups of {LOOK_UP_S:g} s {how} took {self.tools_s:.1f} s"
 
 
 def main(folder: Path, names: list[str]) -> int:
@@ -55,6 +64,9 @@ def main(folder: Path, names: list[str]) -> int:
         if not names or case.name in names or f"{case.name}:{case.wire}" in names:
             outcomes.append(tried(folder, case))
             print(line(outcomes[-1].cells()), flush=True)
+    for outcome in outcomes:
+        if outcome.case.look_ups > 1:
+            print(outcome.timed(), flush=True)
     return 1 if not outcomes or any(outcome.faults for outcome in outcomes) else 0
 
 
@@ -68,20 +80,36 @@ def tried(folder: Path, case: Case) -> Outcome:
         home = Path(name)
         (home / "work").mkdir()
         log = home / "events.jsonl"
-        config = write(home, FREE_PORTS.replace("[dataplane]\n", "[dataplane]\n" + EARLY), launched_engines(*ENGINE))
-        began = time.monotonic()
-        with running(home, "up", "up", "--config", config, "--event-log", str(log)) as door:
-            code, output = ran(folder, case, home, door.url("dataplane"))
-        seconds = time.monotonic() - began
+        ports = FREE_PORTS.replace("[dataplane]\n", "[dataplane]\n" + EARLY)
+        plan = Plan(case.look_ups, case.at_once)
+        with Engine(reply=plan.reply) as planner:
+            more = planned(planner.url) if case.look_ups else ""
+            config = write(home, ports, launched_engines(*ENGINE), more)
+            began = time.monotonic()
+            with running(home, "up", "up", "--config", config, "--event-log", str(log)) as doors:
+                code, output = ran(folder, case, home, doors)
+            seconds = time.monotonic() - began
         seen = recorded_in(log)
-        return Outcome(case, version_of(folder, case), seen, seconds, faults_in(case, seen, code, output))
+        faults = faults_in(case, seen, code, output)
+        return Outcome(case, version_of(folder, case), seen, seconds, plan.seconds, faults)
 
 
-def ran(folder: Path, case: Case, home: Path, base: str) -> tuple[int | None, str]:
+def planned(url: str) -> str:
+    """Return the declaration of the engine that follows a plan, and of what its sub-agents look things up with."""
+    return f'\n[[replicas]]\nname = "{PLANNER}"\nurl = "{url}"\nmodels = ["{PLANNER}"]\n' + tools(LOOK_UP_S)
+
+
+def ran(folder: Path, case: Case, home: Path, doors: Program) -> tuple[int | None, str]:
     """Return exit code and output of a client; None: it took too long."""
+    known = {
+        "base": doors.url("dataplane"),
+        "mcp": doors.url("runtime") + "/mcp",
+        "home": str(home),
+        "programs": str(PROGRAMS),
+    }
 
     def filled(text: str) -> str:
-        for name, value in (("base", base), ("home", str(home)), ("programs", str(PROGRAMS))):
+        for name, value in known.items():
             text = text.replace(f"{{{name}}}", value)
         return text
 

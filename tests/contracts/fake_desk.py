@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from luftpause.core.model.ids import Mark, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import Mark, ModelName, PeerId, PrincipalId, ReplicaId, RunId, ToolCallId, TurnId
 from luftpause.core.model.marks import call_marks
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Placement, ReplicaSpec
@@ -41,7 +41,8 @@ class FakeDesk:
             return self._tickets[offer.turn]
         if self._spec(offer.model) is None:
             raise TurnRefusedError(Refusal(reason=RefusalReason.UNKNOWN_MODEL, message=f"no model {offer.model!r}"))
-        ticket = Ticket(self._run(offer), asyncio.get_running_loop().create_future())
+        (mark,) = call_marks([offer.keys.parent_call or ToolCallId("")])
+        ticket = Ticket(self._run(offer), asyncio.get_running_loop().create_future(), self._run_of.get(mark))
         self._tickets[offer.turn] = ticket
         self.runs[ticket.run] = offer.principal
         self.held[offer.turn] = offer

@@ -9,7 +9,14 @@ PRINCIPAL = PrincipalId("ada")
 MODEL = ModelName("tiny")
 
 
-def offer(turn: int | str, *, model: str = MODEL, run: str = "", tool_calls: tuple[str, ...] = ()) -> TurnOffer:
+def offer(
+    turn: int | str,
+    *,
+    model: str = MODEL,
+    run: str = "",
+    tool_calls: tuple[str, ...] = (),
+    parent_call: str | None = None,
+) -> TurnOffer:
     return TurnOffer(
         turn=TurnId(f"{PEER}.{turn}"),
         peer=PEER,
@@ -19,7 +26,9 @@ def offer(turn: int | str, *, model: str = MODEL, run: str = "", tool_calls: tup
         caller=CallerId("caller"),
         principal=PRINCIPAL,
         keys=IdentityKeys(
-            run=RunId(run) if run else None, tool_calls=tuple(ToolCallId(tool_call) for tool_call in tool_calls)
+            run=RunId(run) if run else None,
+            tool_calls=tuple(ToolCallId(tool_call) for tool_call in tool_calls),
+            parent_call=None if parent_call is None else ToolCallId(parent_call),
         ),
     )
 

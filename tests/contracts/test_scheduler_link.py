@@ -389,3 +389,17 @@ def test_a_peer_that_comes_back_within_the_grace_keeps_its_turns(
         assert world.rig.in_flight() == {offer(1).turn}
 
     in_remote(story)
+
+
+def test_a_parent_is_found_by_the_tool_call_that_began_its_child(in_world: Callable[[WorldTest], None]) -> None:
+    async def story(world: World) -> None:
+        boss = await world.link.admit(offer(1))
+        await placed(boss)
+        world.link.report(_finished(1))
+        await placed(await world.link.admit(offer(2)))  # answered after the report was
+        await world.disturb()
+        child = await world.link.admit(offer(3, run="child", parent_call="call-1"))
+        orphan = await world.link.admit(offer(4, run="orphan", parent_call="nobody's"))
+        assert (boss.parent, child.parent, orphan.parent) == (None, boss.run, None)
+
+    in_world(story)

@@ -23,6 +23,8 @@ _ONCE: Final = (
     b"x-luftpause-class",
     b"x-luftpause-caller",
     b"x-luftpause-parent",
+    b"x-luftpause-parent-call",
+    b"x-luftpause-parent-thread",
 )
 """Headers that decide something here. Of two, a proxy may go by the other one."""
 

@@ -36,12 +36,14 @@ class LinkFaultError(Exception):
 class Ticket:
     """An accepted turn: its run is known at once, its placement later.
 
+    `parent` is the run that it named as its parent, None where that is not known.
     `placement` ends with a Placement, with TurnRefusedError, or stays open while the turn is held. Cancelling it
     tells nobody: the holder reports TurnAbandoned.
     """
 
     run: RunId
     placement: asyncio.Future[Placement]
+    parent: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

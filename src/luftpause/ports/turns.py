@@ -6,6 +6,7 @@ from typing import Protocol
 
 from luftpause.core.model.ids import CallerId, ModelName, PrincipalId, RunId
 from luftpause.core.model.turns import ServiceClass, Usage
+from luftpause.core.runs.events import Origin
 from luftpause.core.runs.messages import AssistantMessage, Message
 from luftpause.core.runs.tools import ToolSpec
 
@@ -22,6 +23,8 @@ class TurnRequest:
         tools: to choose from; without any it must answer.
         max_tokens: of the reply; 0 leaves its length to the engine.
         answer_schema: JSON schema that the reply should be held to, where the engine can.
+        parent: the run that it is a child of, at either door.
+        origin: what of the LLM door spawned it, where its parent is not known: the door may know.
         traceparent: W3C trace context that the turn belongs to, empty for none.
     """
 
@@ -37,15 +40,20 @@ class TurnRequest:
     parallel_tool_calls: bool = False
     answer_schema: Mapping[str, object] | None = None
     traceparent: str = ""
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnReply:
-    """The whole reply. `finish` is empty and `usage` None where the engine gave none."""
+    """The whole reply. `finish` is empty and `usage` None where the engine gave none.
+
+    `parent` is the run that the LLM door took as the parent, None where it knows none.
+    """
 
     message: AssistantMessage
     finish: str = ""
     usage: Usage | None = None
+    parent: RunId | None = None
 
 
 class Turns(Protocol):

@@ -105,7 +105,7 @@ def test_all_that_a_desk_hears_is_a_plain_frozen_value() -> None:
 GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
     "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f05a170a174"),
     "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6505a169"),
-    "accepted": (Accepted(TurnId("p.1"), RunId("r")), "93a86163636570746564a3702e31a172"),
+    "accepted": (Accepted(TurnId("p.1"), RunId("r")), "94a86163636570746564a3702e31a172c0"),
     "fault": (Fault("bad_token", "no"), "93a56661756c74a96261645f746f6b656ea26e6f"),
     "report": (
         report_frame(1, FirstTokenSeen(turn=TurnId("p.1"))),
@@ -245,3 +245,7 @@ def test_a_frame_of_exactly_the_limit_passes() -> None:
     frame = Fault("x" * 70_000, "y" * room)
     assert len(to_bytes(frame)) == FRAME_BYTES_MAX + 4
     assert server_frame(unframed(to_bytes(frame))) == frame
+
+
+def test_an_accepted_turn_of_an_older_scheduler_has_no_parent() -> None:
+    assert server_frame(bytes.fromhex("93a86163636570746564a3702e31a172")) == Accepted(TurnId("p.1"), RunId("r"))

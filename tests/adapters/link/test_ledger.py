@@ -271,3 +271,18 @@ def test_a_run_goes_on_with_one_model_when_it_is_long_idle_with_another() -> Non
     assert [run.model for run in ledger.resync(at(RUN_IDLE_S + 1)).runs] == ["n"]
     ledger.run_ended(RunId("r"))
     assert ledger.resync(at(RUN_IDLE_S + 1)).runs == ()
+
+
+def test_a_run_is_told_of_with_its_parent_open_at_rest_or_offered_again() -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    for turn, parent in ((1, "boss"), (2, None), (3, "chief")):
+        ledger.offered(offer(turn), at(0))
+        ledger.accepted(name(turn), RunId("r"), None if parent is None else RunId(parent))
+    for turn in (1, 2):
+        ledger.placed(name(turn), PLACE, at(0))
+    told = ledger.resync(at(1))
+    assert [turn.parent for turn in told.turns] == ["boss", None]
+    assert [run.parent for run in told.runs] == ["boss"], "a turn that named none changes nothing"
+    again = ledger.held_offer(name(3), at(1))
+    assert again is not None
+    assert (again.keys.run, again.keys.parent) == ("r", "chief")

@@ -97,11 +97,13 @@ def status(code: int, message: str = "", **headers: str) -> Answer:
     return answer
 
 
-def stream(*pieces: bytes, cut: bool = False) -> Answer:
-    """A streamed answer of these pieces; `cut` drops the connection after them."""
+def stream(*pieces: bytes, cut: bool = False, header: str = "") -> Answer:
+    """A streamed answer of these pieces, with one more header; `cut` drops the connection after them."""
+    more = f"{header}\r\n" if header else ""
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n{more}transfer-encoding: chunked\r\n\r\n"
 
     async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        writer.write(head.encode())
         for piece in pieces:
             writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             await writer.drain()

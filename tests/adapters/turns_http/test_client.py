@@ -24,6 +24,7 @@ from luftpause.adapters.turns_http.retry import Patience
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.replicas import Endpoint
 from luftpause.core.model.turns import ServiceClass, Usage
+from luftpause.core.runs.events import Origin
 from luftpause.core.runs.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
 from luftpause.core.runs.tools import ToolSpec
 from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
@@ -113,6 +114,24 @@ def test_the_request_says_who_asks_and_what_is_wanted() -> None:
         ],
         "parallel_tool_calls": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        (Origin(tool_call=ToolCallId("toolu_1")), {"x-luftpause-parent-call": "toolu_1"}),
+        (
+            Origin(tool_call=ToolCallId("c"), thread="t"),
+            {"x-luftpause-parent-call": "c", "x-luftpause-parent-thread": "t"},
+        ),
+        (Origin(thread="t"), {"x-luftpause-parent-thread": "t"}),
+    ],
+)
+def test_the_door_is_told_what_began_a_run_and_tells_whose_that_was(origin: Origin, expected: dict[str, str]) -> None:
+    answer = stream(events(*SAYS_HELLO), header="x-luftpause-parent: boss")
+    reply, (asked,) = in_time(taken(answer, request=replace(PLAIN, origin=origin)))
+    assert {name: value for name, value in asked.headers.items() if "parent" in name} == expected
+    assert reply == replace(HELLO, parent=RunId("boss"))
 
 
 def test_a_plain_request_carries_no_more_than_it_needs() -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from core.runs.run_builders import after, intended, returned, said, spawned, tool
@@ -7,6 +9,7 @@ from luftpause.core.runs.advance import BUDGET_SPENT_TEXT
 from luftpause.core.runs.calls import OUTCOME_UNKNOWN_TEXT
 from luftpause.core.runs.events import (
     Event,
+    Origin,
     RunCancelled,
     RunFailed,
     RunFinished,
@@ -205,3 +208,24 @@ def test_events_out_of_place_change_nothing() -> None:
     calling = after(spawned(), said("", "c1"), intended("c1")).state
     for event in (said("twice"), intended("c1"), intended("c9"), returned("c9")):
         assert after(event, state=calling).state == calling
+
+
+def test_a_run_asks_whose_child_it_is_until_it_knows() -> None:
+    origin = Origin(tool_call=ToolCallId("toolu_1"), thread="t")
+    spawn = replace(spawned(), origin=origin)
+    first = the_turn(spawn)
+    assert (first.parent, first.origin) == (None, origin)
+    lost = the_turn(spawn, said("", "c1"), intended("c1"), returned("c1"))
+    assert (lost.parent, lost.origin) == (None, origin)
+    found = replace(said("", "c1"), origin_run=RunId("boss"))
+    second = the_turn(spawn, found, intended("c1"), returned("c1"))
+    assert (second.parent, second.origin) == ("boss", None)
+    later = replace(said("", "c2"), origin_run=RunId("another"))
+    state = after(spawn, found, intended("c1"), returned("c1"), later).state
+    assert state.runs[RunId("r")].origin_run == "boss", "the first answer stands"
+
+
+def test_a_child_of_a_run_has_that_as_its_parent_whatever_its_origin() -> None:
+    child = replace(spawned("kid", parent="r"), origin=Origin(thread="t"))
+    turn = the_turn(spawned(), child)
+    assert (turn.parent, turn.origin) == ("r", None)

@@ -39,7 +39,7 @@ LIFE: tuple[Event, ...] = (
     asked("c2"),
     decided("c2", scope=ApprovalScope.TREE),
     returned("c2", failed=True),
-    said("42"),
+    replace(said("42"), origin_run=RunId("boss")),
 )
 
 

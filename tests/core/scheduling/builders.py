@@ -70,6 +70,7 @@ def arrived(
     principal: str = "anonymous",
     age_s: float = 0.0,
     shape: TurnShape = TurnShape.IN_RUN,
+    parent: str | None = None,
 ) -> TurnArrived:
     """Offer a turn; its run is named after it unless told otherwise."""
     return TurnArrived(
@@ -83,6 +84,7 @@ def arrived(
         principal=PrincipalId(principal),
         age_s=age_s,
         shape=shape,
+        parent=None if parent is None else RunId(parent),
     )
 
 
@@ -137,6 +139,7 @@ def known_run(
     batch: bool = False,
     age_s: float = 0.0,
     tools: Sequence[str] = (),
+    parent: str | None = None,
 ) -> KnownRun:
     """Tell of a run at rest after a reconnect."""
     return KnownRun(
@@ -149,6 +152,7 @@ def known_run(
         principal=PrincipalId("anonymous"),
         age_s=age_s,
         tools=tuple(map(ToolName, tools)),
+        parent=None if parent is None else RunId(parent),
     )
 
 

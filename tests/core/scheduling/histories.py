@@ -189,6 +189,7 @@ class Draw:
             kind=self.one(ReplicaKind.GENERATIVE, ReplicaKind.GENERATIVE, self.kind()),
             peer=self.peer(),
             age_s=self.one(*SECONDS),
+            parent=self.one(None, None, self.run()),
         )
 
     def probe(self) -> ReplicaProbed:
@@ -237,6 +238,7 @@ class Draw:
             service_class=self.one(*ServiceClass),
             caller=CallerId(self.one("x", "y")),
             principal=PrincipalId(self.one("alice", "bob")),
+            parent=self.one(None, self.run()),
         )
 
     def known_run(self) -> KnownRun:
@@ -250,6 +252,7 @@ class Draw:
             principal=PrincipalId(self.one("alice", "bob")),
             age_s=self.one(*SECONDS),
             tools=self.one((), (ToolName("look"),)),
+            parent=self.one(None, self.run()),
         )
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from core.scheduling.builders import World, arrived, finished, forgotten, placed, probed, refused, spec
-from luftpause.core.model.ids import Instant, TurnId
+from luftpause.core.model.ids import Instant, RunId, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.decide import next_deadline
-from luftpause.core.scheduling.events import FirstTokenSeen, RunPhase, TurnArrived, TurnsRenewed, WokeUp
+from luftpause.core.scheduling.events import FirstTokenSeen, RunEnded, RunPhase, TurnArrived, TurnsRenewed, WokeUp
 from luftpause.core.scheduling.state import Limits
 
 
@@ -203,3 +203,35 @@ def test_a_second_sign_of_life_in_the_same_second_changes_nothing() -> None:
     world.later(0.2)
     world.tell(FirstTokenSeen(turn=TurnId("t")))
     assert world.state is not before
+
+
+def test_a_paused_run_is_not_idle_while_one_that_it_waits_for_is_at_work() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1", "boss"), finished("t1", tools=["spawn"]), arrived("t2", "kid", parent="boss")])
+    for _ in range(10):
+        world.later(590)
+        assert world.tell_all([TurnsRenewed(turns=(TurnId("t2"),)), WokeUp()]) == ()
+    assert world.phase("boss") is RunPhase.PAUSED
+    world.tell(finished("t2"))
+    world.later(1700)
+    assert forgotten(world.tell(WokeUp())) == []
+    world.later(200)
+    assert sorted(forgotten(world.tell(WokeUp()))) == ["boss", "kid"]
+
+
+def test_a_run_whose_sub_agents_were_ended_waits_for_nobody() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1", "boss"), finished("t1", tools=["spawn"]), arrived("t2", "kid", parent="boss")])
+    world.tell_all([finished("t2"), RunEnded(run=RunId("kid"))])
+    world.later(1800)
+    assert forgotten(world.tell(WokeUp())) == ["boss"]
+
+
+def test_a_run_that_waits_for_nobody_is_idle_whoever_works_for_it() -> None:
+    world = World(spec("a"))
+    world.tell_all([arrived("t1", "boss"), finished("t1"), arrived("t2", "kid", parent="boss")])
+    for _ in range(3):
+        world.later(590)
+        world.tell(TurnsRenewed(turns=(TurnId("t2"),)))
+    world.later(30)
+    assert forgotten(world.tell(WokeUp())) == ["boss"]

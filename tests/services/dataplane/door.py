@@ -70,7 +70,7 @@ class PlayedScheduler:
             message = f"no Generative replica serves model '{offer.model}'"
             raise TurnRefusedError(Refusal(reason=RefusalReason.UNKNOWN_MODEL, message=message))
         run = offer.keys.run or RunId(f"run_minted_{len(self.offers)}")
-        self.tickets.append(Ticket(run, asyncio.get_running_loop().create_future()))
+        self.tickets.append(Ticket(run, asyncio.get_running_loop().create_future(), offer.keys.parent))
         if not self.hold:
             self.place()
         return self.tickets[-1]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,8 @@ from luftpause.services.dataplane.headers import for_client, for_engine, query_f
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.telemetry.exposition import Counts, Family, Sample
 from services.dataplane.door import BODY, CHAT, RUN, chat_bytes, open_door
+
+PARENT = b"x-luftpause-parent"
 
 
 def engine_that_answers(received: list[Received], *headers: bytes) -> ScriptedEngine:
@@ -40,7 +43,7 @@ def test_the_headers_tell_the_scheduler_who_asks() -> None:
                 b"x-luftpause-caller: me",
                 body=b'{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1"}]}',
             )
-            assert reply.header(RUN) == b"run 1"
+            assert (reply.header(RUN), reply.header(PARENT)) == (b"run 1", b"p1")
             assert door.scheduler.offers == [
                 TurnOffer(
                     turn=door.scheduler.offers[0].turn,
@@ -59,6 +62,33 @@ def test_the_headers_tell_the_scheduler_who_asks() -> None:
     run_bounded(main())
 
 
+@pytest.mark.parametrize(
+    ("headers", "keys"),
+    [
+        ((b"x-luftpause-parent-call: toolu_1",), IdentityKeys(parent_call=ToolCallId("toolu_1"))),
+        ((b"x-luftpause-parent-thread: t-1",), IdentityKeys(parent_session="codex:t-1")),
+        ((b"x-luftpause-parent-call: \xc3\xa9", b"x-luftpause-parent-thread: \xff"), IdentityKeys()),
+        ((b"x-luftpause-parent-call: " + b"x" * 257,), IdentityKeys()),
+    ],
+)
+def test_a_parent_may_be_named_by_what_began_its_child(headers: tuple[bytes, ...], keys: IdentityKeys) -> None:
+    async def main() -> None:
+        async with open_door(engine_that_answers([])) as door:
+            reply = await door.chat(*headers, body=b'{"model":"m","prompt_cache_key":"k","messages":[]}')
+            assert reply.status == 200
+            assert replace(door.scheduler.offers[0].keys, cache_key="", said=()) == keys
+
+    run_bounded(main())
+
+
+def test_an_engine_cannot_make_up_a_parent() -> None:
+    async def main() -> None:
+        async with open_door(engine_that_answers([], b"x-luftpause-parent: boss")) as door:
+            assert (await door.chat()).header(PARENT) is None
+
+    run_bounded(main())
+
+
 def test_without_headers_a_turn_is_interactive_anonymous_and_known_by_its_tool_calls() -> None:
     async def main() -> None:
         async with open_door(engine_that_answers([])) as door:
@@ -68,7 +98,7 @@ def test_without_headers_a_turn_is_interactive_anonymous_and_known_by_its_tool_c
             assert offer.service_class is ServiceClass.INTERACTIVE
             assert offer.caller == "anonymous"
             assert offer.keys == IdentityKeys(tool_calls=(ToolCallId("call_1"),))
-            assert reply.header(RUN) == b"run_minted_1"
+            assert (reply.header(RUN), reply.header(PARENT)) == (b"run_minted_1", None)
 
     run_bounded(main())
 

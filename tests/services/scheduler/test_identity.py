@@ -168,8 +168,8 @@ def test_a_session_is_its_run_whatever_else_a_request_says() -> None:
     assert memory.take(ALICE, IdentityKeys(session="codex:parent")) == first
     child = memory.take(ALICE, IdentityKeys(session="codex:child", cache_key="shared", parent_session="codex:parent"))
     assert child != first
-    assert memory.identity.parent(ALICE, IdentityKeys(parent_session="codex:parent")) == first
-    assert memory.identity.parent(BOB, IdentityKeys(parent_session="codex:parent")) is None
+    assert memory.identity.parent(ALICE, IdentityKeys(parent_session="codex:parent"), RunId("kid")) == first
+    assert memory.identity.parent(BOB, IdentityKeys(parent_session="codex:parent"), RunId("kid")) is None
     assert memory.take(BOB, IdentityKeys(session="codex:parent")) != first
 
 
@@ -232,3 +232,28 @@ def test_a_run_that_is_in_use_with_any_model_is_not_recognised_by_what_others_ma
     assert memory.take(ALICE, keys) != "r"
     memory.rests("r", model="n", paused=True)
     assert memory.take(ALICE, keys) == "r"
+
+
+def test_a_parent_is_found_by_the_tool_call_that_began_its_child() -> None:
+    memory = Memory()
+    memory.resolve(ALICE, "boss")
+    memory.learn("boss", "toolu_1")
+    by_call = IdentityKeys(run=RunId("kid"), parent_call=ToolCallId("toolu_1"))
+    memory.take(ALICE, by_call)
+    assert memory.identity.parent(ALICE, by_call, RunId("kid")) == "boss"
+    assert memory.identity.parent(BOB, by_call, RunId("kid")) is None
+    assert memory.identity.parent(ALICE, IdentityKeys(parent_call=ToolCallId("nobodys")), RunId("kid")) is None
+    assert memory.identity.parent(ALICE, by_call, RunId("boss")) is None, "nobody is its own parent"
+    named = IdentityKeys(parent=RunId("chief"), parent_call=ToolCallId("toolu_1"))
+    assert memory.identity.parent(ALICE, named, RunId("kid")) == "chief"
+
+
+def test_a_call_of_two_runs_names_no_parent_but_its_session_may() -> None:
+    memory = Memory()
+    for name in ("r1", "r2"):
+        memory.take(ALICE, IdentityKeys(run=RunId(name), session=f"codex:{name}"))
+        memory.learn(name, "call_0")
+    keys = IdentityKeys(parent_call=ToolCallId("call_0"))
+    assert memory.identity.parent(ALICE, keys, RunId("kid")) is None
+    keys = IdentityKeys(parent_call=ToolCallId("call_0"), parent_session="codex:r2")
+    assert memory.identity.parent(ALICE, keys, RunId("kid")) == "r2"

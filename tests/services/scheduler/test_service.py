@@ -174,8 +174,9 @@ def test_a_parent_of_somebody_else_is_not_taken_over() -> None:
     async def story() -> None:
         desk = started(spec("a"))
         desk.admit(offer("t1", run="boss", principal="alice"))
-        desk.admit(offer("t2", run="child", principal="alice", parent="boss"))
-        desk.admit(offer("t3", run="stranger", principal="bob", parent="boss"))
+        told = desk.admit(offer("t2", run="child", principal="alice", parent="boss"))
+        not_told = desk.admit(offer("t3", run="stranger", principal="bob", parent="boss"))
+        assert (told.parent, not_told.parent) == ("boss", None)
         assert desk.state.runs[RunId("child"), ModelName("m")].parent == "boss"
         assert desk.state.runs[RunId("stranger"), ModelName("m")].parent is None
 

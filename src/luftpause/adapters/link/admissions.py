@@ -15,9 +15,14 @@ from luftpause.ports.scheduler import TurnRefusedError
 
 @dataclass(slots=True)
 class Admission:
-    """One turn. `holders` counts the callers that wait for it or hold its ticket."""
+    """One turn.
 
-    accepted: asyncio.Future[RunId]
+    Attributes:
+        accepted: gives its run, and that run's parent if it is known.
+        holders: counts the callers that wait for it or hold its ticket.
+    """
+
+    accepted: asyncio.Future[tuple[RunId, RunId | None]]
     placement: asyncio.Future[Placement]
     holders: int = 0
 
@@ -47,11 +52,11 @@ class Admissions:
         """Every turn whose run is not known yet, oldest first."""
         return [turn for turn, admission in self._open.items() if not admission.accepted.done()]
 
-    def accept(self, turn: TurnId, run: RunId) -> None:
+    def accept(self, turn: TurnId, run: RunId, parent: RunId | None = None) -> None:
         """The scheduler accepted the turn; a second time changes nothing."""
         admission = self._open.get(turn)
         if admission is not None and not admission.accepted.done():
-            admission.accepted.set_result(run)
+            admission.accepted.set_result((run, parent))
 
     def place(self, turn: TurnId, placement: Placement) -> None:
         """The turn has its place. It stays open until it ends."""

@@ -114,13 +114,13 @@ class RemoteLink:
             raise TurnRefusedError(admission)
         admission.holders += 1
         try:
-            run = await asyncio.shield(admission.accepted)
+            run, parent = await asyncio.shield(admission.accepted)
         except asyncio.CancelledError:
             admission.holders -= 1
             if admission.holders == 0 and self._upkeep.admissions.get(offer.turn) is admission:
                 self._upkeep.report(TurnAbandoned(turn=offer.turn))
             raise
-        return Ticket(run, admission.placement)
+        return Ticket(run, admission.placement, parent)
 
     def report(self, report: TurnReport) -> None:
         """See SchedulerLink."""

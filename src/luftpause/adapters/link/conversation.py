@@ -256,7 +256,7 @@ class Conversation:
         except TurnRefusedError as refused:
             self._say(Refused(offer.turn, refused.refusal))
             return
-        self._say(Accepted(offer.turn, ticket.run))
+        self._say(Accepted(offer.turn, ticket.run, ticket.parent))
         if ticket.placement.done():
             self._settled(offer.turn, ticket.placement)
         else:

@@ -104,10 +104,11 @@ class Goodbye(Frame, frozen=True, tag="goodbye"):
 
 
 class Accepted(Frame, frozen=True, tag="accepted"):
-    """The turn was accepted as one of this run's."""
+    """The turn was accepted as one of this run's. `parent`: the run that it named as its parent, if that is known."""
 
     turn: TurnId
     run: RunId
+    parent: RunId | None = None
 
 
 class Placed(Frame, frozen=True, tag="placed"):

@@ -43,6 +43,7 @@ class _Turn:
     offer: TurnOffer
     offered: Instant
     run: RunId | None = None
+    parent: RunId | None = None
     placement: Placement | None = None
 
     @property
@@ -69,6 +70,7 @@ class _Run:
     phase: RunPhase
     in_flight: int
     ended: Instant
+    parent: RunId | None = None
     marks: tuple[Mark, ...] = ()
     tools: tuple[ToolName, ...] = ()
 
@@ -91,11 +93,11 @@ class Ledger:
         """Take note of a turn; an id that is open already changes nothing."""
         self._turns.setdefault(offer.turn, _Turn(offer, now))
 
-    def accepted(self, turn: TurnId, run: RunId) -> None:
-        """Take note of the run that was promised for a turn; the first promise stands."""
+    def accepted(self, turn: TurnId, run: RunId, parent: RunId | None = None) -> None:
+        """Take note of the run that was promised for a turn, and of its parent; the first promise stands."""
         known = self._turns.get(turn)
         if known is not None and known.run is None:
-            known.run = run
+            known.run, known.parent = run, parent
 
     def placed(self, turn: TurnId, placement: Placement, now: Instant) -> None:
         """Take note of where an accepted turn runs; the first placement stands."""
@@ -108,11 +110,12 @@ class Ledger:
         part = known.run, known.model
         run = self._runs.get(part)
         if run is None:
-            self._runs[part] = _Run(known.offer, placement.replica, RunPhase.GENERATING, 1, now)
+            run = self._runs[part] = _Run(known.offer, placement.replica, RunPhase.GENERATING, 1, now)
             self._models_of.setdefault(known.run, set()).add(known.model)
         else:
             run.last, run.replica, run.phase = known.offer, placement.replica, RunPhase.GENERATING
             run.in_flight += 1
+        run.parent = known.parent or run.parent
         self._runs.move_to_end(part)
         self._drop_old(now)
 
@@ -156,13 +159,15 @@ class Ledger:
     def held_offer(self, turn: TurnId, now: Instant) -> TurnOffer | None:
         """The offer to make again for a turn without a place, None for all others.
 
-        It names the run that was promised, and how long it has waited.
+        It names the run that was promised and its parent, and how long it has waited.
         """
         known = self._turns.get(turn)
         if known is None or known.placement is not None:
             return None
         age_s = known.offer.age_s + max(0.0, now - known.offered)
-        keys = known.offer.keys if known.run is None else replace(known.offer.keys, run=known.run)
+        keys = known.offer.keys
+        if known.run is not None:
+            keys = replace(keys, run=known.run, parent=known.parent or keys.parent)
         return replace(known.offer, keys=keys, age_s=age_s)
 
     def replicas(self) -> Sequence[ReplicaSpec]:
@@ -183,6 +188,7 @@ class Ledger:
                 caller=known.offer.caller,
                 principal=known.offer.principal,
                 shape=known.offer.shape,
+                parent=known.parent,
             )
             for turn, known in self._turns.items()
             if known.run is not None and known.placement is not None
@@ -199,6 +205,7 @@ class Ledger:
                 age_s=max(0.0, now - run.ended) if run.phase is not RunPhase.GENERATING else 0.0,
                 marks=(*named_marks(run.last.keys), *run.marks),
                 tools=run.tools if run.phase is RunPhase.PAUSED else (),
+                parent=run.parent,
             )
             for (name, model), run in self._runs.items()
         )

@@ -151,9 +151,9 @@ class Upkeep:
     def frame_received(self, frame: ServerFrame) -> None:
         """See DialerOwner."""
         match frame:
-            case Accepted(turn=turn, run=run):
-                self.ledger.accepted(turn, run)
-                self.admissions.accept(turn, run)
+            case Accepted(turn=turn, run=run, parent=parent):
+                self.ledger.accepted(turn, run, parent)
+                self.admissions.accept(turn, run, parent)
             case Placed(turn=turn, placement=placement):
                 self.ledger.placed(turn, placement, _now())
                 self.admissions.place(turn, placement)

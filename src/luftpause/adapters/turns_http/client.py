@@ -27,6 +27,7 @@ from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
 _ERROR_BODY_MAX: Final = 64 * 1024
 _END_RUN_TIMEOUT_S: Final = 10.0
 _EMPTY_REPLIES_MAX: Final = 2
+_RUN_ID_MAX: Final = 128
 _NOBODY_THERE: Final = (502, 503, 504)
 _NOT_UNDERSTOOD: Final = (400, 422)
 _draw: Final = random.SystemRandom().random
@@ -169,7 +170,7 @@ class HttpTurns:
                     if assembler.is_full:
                         logger.warning("turn_without_end", extra={"run": course.run})
                         break
-                return assembler.finished(may_call=may_call)
+                return replace(assembler.finished(may_call=may_call), parent=_parent_in(exchange))
             finally:
                 exchange.close()
 
@@ -201,6 +202,12 @@ async def _raise_for(exchange: Exchange, patience: Patience) -> None:
     if status >= 500:
         raise _TryFailedError(told)
     raise _RefusedError(status, told)
+
+
+def _parent_in(exchange: Exchange) -> RunId | None:
+    """Return the run that the door took as the parent; names of runs are short, and ASCII."""
+    named = next((value for name, value in exchange.headers if name == b"x-luftpause-parent"), b"")
+    return RunId(named.decode("ascii", "replace")[:_RUN_ID_MAX]) if named else None
 
 
 async def _read_some(exchange: Exchange) -> bytes:

@@ -4,6 +4,7 @@ from typing import assert_never
 
 import msgspec
 
+from luftpause.core.runs.events import Origin
 from luftpause.core.runs.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from luftpause.ports.engines import EngineRequest, Header
 from luftpause.ports.turns import TurnRequest
@@ -41,11 +42,20 @@ def build(request: TurnRequest, token: str) -> EngineRequest:
             (b"x-luftpause-class", request.service_class.value.encode()),
             (b"x-luftpause-caller", request.caller.encode()),
             *([] if request.parent is None else [(b"x-luftpause-parent", request.parent.encode())]),
+            *_origin(request.origin),
             *([(b"traceparent", request.traceparent.encode())] if request.traceparent else []),
             *authorization(token),
         ],
         body=msgspec.json.encode(body),
     )
+
+
+def _origin(origin: Origin | None) -> list[Header]:
+    """Return the headers by which the LLM door may find the parent."""
+    if origin is None:
+        return []
+    named = ((b"x-luftpause-parent-call", origin.tool_call or ""), (b"x-luftpause-parent-thread", origin.thread))
+    return [(header, name.encode()) for header, name in named if name]
 
 
 def authorization(token: str) -> list[Header]:

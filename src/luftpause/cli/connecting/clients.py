@@ -52,6 +52,7 @@ def _claude_code(at: Addresses) -> tuple[Recipe, ...]:
         Recipe(
             door=Door.MCP,
             steps=(Fragment(path=".mcp.json", format=Format.JSON, content={"mcpServers": {"luftpause": server}}),),
+            tried="Claude Code 2.1.332, which links its sub-agents to its own run",
         ),
     )
 
@@ -80,6 +81,7 @@ def _codex(at: Addresses) -> tuple[Recipe, ...]:
         Recipe(
             door=Door.MCP,
             steps=(Fragment(path=file, format=Format.TOML, content={"mcp_servers": {"luftpause": server}}),),
+            tried="Codex CLI 0.171.0, which links its sub-agents to its own run",
         ),
     )
 
@@ -110,6 +112,7 @@ def _gemini_cli(at: Addresses) -> tuple[Recipe, ...]:
                     content={"mcpServers": {"luftpause": {"httpUrl": at.mcp, "headers": _mcp_headers(at, "$%s")}}},
                 ),
             ),
+            tried="Gemini CLI 0.61.0",
         ),
     )
 
@@ -143,6 +146,7 @@ def _opencode(at: Addresses) -> tuple[Recipe, ...]:
         Recipe(
             door=Door.MCP,
             steps=(Fragment(path=file, format=Format.JSON, content={"mcp": {"luftpause": server}}),),
+            tried="opencode 1.18.33",
         ),
     )
 

@@ -26,6 +26,11 @@ _PLAIN: Final = (b"x-session-id", b"session_id", b"x-affinity", b"x-litellm-sess
 """Headers of opencode, pi, Mistral Vibe and LiteLLM, in order of trust."""
 
 
+def codex_session(thread: str) -> str:
+    """Return the session that a thread of Codex is."""
+    return f"codex:{thread}"
+
+
 def harness_session(headers: Mapping[bytes, bytes]) -> HarnessSession:
     """Return the session that a request's headers name; names are in lower case."""
     claude = _value(headers, b"x-claude-code-session-id")
@@ -36,7 +41,7 @@ def harness_session(headers: Mapping[bytes, bytes]) -> HarnessSession:
     thread = _value(headers, b"thread-id")
     if thread:
         parent = _value(headers, b"x-codex-parent-thread-id")
-        return HarnessSession(session=f"codex:{thread}", parent=f"codex:{parent}" if parent else "")
+        return HarnessSession(session=codex_session(thread), parent=codex_session(parent) if parent else "")
     for name in _PLAIN:
         session = _value(headers, name)
         if session:

@@ -49,6 +49,7 @@ class IdentityKeys:
         cache_key: the request's `prompt_cache_key`; empty without one.
         said: what was said in the request, the newest answer first.
         parent: the `x-luftpause-parent` header.
+        parent_call: the tool call that began this run, an answer of the parent's: whoever asked for it is the parent.
         parent_session: the harness's session that this one belongs to; empty where it names none.
     """
 
@@ -58,6 +59,7 @@ class IdentityKeys:
     cache_key: str = ""
     said: tuple[Mark, ...] = ()
     parent: RunId | None = None
+    parent_call: ToolCallId | None = None
     parent_session: str = ""
 
 

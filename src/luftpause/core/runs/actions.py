@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from luftpause.core.model.ids import CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import ServiceClass
-from luftpause.core.runs.events import Event
+from luftpause.core.runs.events import Event, Origin
 from luftpause.core.runs.messages import Message
 from luftpause.core.runs.tools import ToolSpec
 
@@ -30,6 +30,8 @@ class TakeTurn:
         tools: what to offer, none when it must answer.
         max_tokens: of the reply; 0 leaves it to the engine.
         answer_schema: what the reply has to fit, where it can only be an answer.
+        parent: the run that it is a child of, at this door or at the LLM door.
+        origin: what spawned it, while its parent is not known.
     """
 
     run: RunId
@@ -43,6 +45,7 @@ class TakeTurn:
     parallel_tool_calls: bool
     answer_schema: Mapping[str, object] | None = None
     traceparent: str = ""
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,6 +160,8 @@ def _turn_taken(state: State, run: Run, event: TurnTaken, now: ActiveMs) -> Deci
     )
     state = credit(state, event.run, work)
     run = state.runs[event.run]
+    if run.origin_run is None and event.origin_run is not None:
+        run = replace(run, origin_run=event.origin_run)
     if counted:
         calls: tuple[Call, ...] = tuple(ProposedCall(asked=call) for call in counted)
         refused = tuple(SettledCall(asked=call, text=BUDGET_SPENT_TEXT) for call in asked[len(counted) :])

@@ -33,6 +33,7 @@ class RunCondensed:
         own: its own work.
         outcome: how it ended: `text` is its result or why it has none; `structured` and `exceeded` as in its ending.
         tree_grants: long names of tools that its tree may call without asking.
+        origin_run: as in `Run`.
     """
 
     run: RunId
@@ -51,6 +52,7 @@ class RunCondensed:
     repaired: bool = False
     grants: frozenset[str] = frozenset()
     tree_grants: frozenset[str] = frozenset()
+    origin_run: RunId | None = None
 
 
 def condense(state: State, run: RunId) -> RunCondensed | None:
@@ -83,6 +85,7 @@ def condense(state: State, run: RunId) -> RunCondensed | None:
         repaired=known.repaired,
         grants=known.grants,
         tree_grants=state.trees.get(known.tree, Tree()).grants,
+        origin_run=known.origin_run,
     )
 
 
@@ -111,6 +114,7 @@ def restore(state: State, kept: RunCondensed) -> State:
         landing=kept.landing,
         repaired=kept.repaired,
         grants=kept.grants,
+        origin_run=kept.origin_run,
     )
     state = placed(state, run)
     if kept.tree_grants:

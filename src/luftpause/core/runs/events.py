@@ -125,13 +125,19 @@ class RunsAwaited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnTaken:
-    """The model replied. `usage` is None and `finish` empty where the engine gave none."""
+    """The model replied.
+
+    Attributes:
+        finish: empty where the engine gave none, as `usage` is None.
+        origin_run: the run of the LLM door that the run's origin was found to be of; None where nothing new was found.
+    """
 
     run: RunId
     message: AssistantMessage
     finish: str = ""
     usage: Usage | None = None
     took_ms: int = 0
+    origin_run: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

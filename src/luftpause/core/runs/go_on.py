@@ -145,18 +145,20 @@ def _next_word(state: State, run: Run, now: ActiveMs) -> TakeTurn | Record:
 def _next_turn(state: State, run: Run) -> TakeTurn:
     spawn, left, tools = run.spawn, tokens_left(state, run), offered_tools(run)
     wanted = spawn.max_tokens or left or 0
+    parent = spawn.parent or run.origin_run
     return TakeTurn(
         run=spawn.run,
         model=run.model,
         service_class=spawn.service_class,
         caller=spawn.caller,
-        parent=spawn.parent,
+        parent=parent,
         messages=run.messages,
         tools=tools,
         max_tokens=wanted if left is None else min(wanted, left),
         parallel_tool_calls=spawn.parallel_tool_calls,
         answer_schema=None if tools else spawn.output_schema,
         traceparent=spawn.traceparent,
+        origin=spawn.origin if parent is None else None,
     )
 
 

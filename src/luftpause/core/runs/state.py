@@ -162,6 +162,7 @@ class Run:
         landing: the next turn, or the one under way, is the last for now.
         repaired: its answer was sent back once.
         grants: long names of the tools that may be called in this run without asking.
+        origin_run: the run of the LLM door whose tool call or thread spawned it, once that was found.
     """
 
     spawn: RunSpawned
@@ -181,6 +182,7 @@ class Run:
     landing: bool = False
     repaired: bool = False
     grants: frozenset[str] = frozenset()
+    origin_run: RunId | None = None
 
     @property
     def is_over(self) -> bool:

@@ -75,6 +75,7 @@ class RunView:
         error: why it Failed or was Cancelled.
         pending_approvals: in the order asked for; empty unless AwaitingApproval.
         budget: None where the spawn gave none.
+        origin_run: the run of the LLM door whose tool call or thread spawned it, once that was found.
         changed_utc: when it came to what it is doing, for people, in seconds; time without a runtime is left out.
     """
 
@@ -91,6 +92,7 @@ class RunView:
     subtree: Totals
     pending_approvals: tuple[PendingApproval, ...]
     budget: BudgetView | None
+    origin_run: RunId | None
     changed_utc: float
 
     @property
@@ -131,6 +133,7 @@ def view(state: State, run: RunId, now: ActiveMs) -> RunView:
         subtree=known.subtree,
         pending_approvals=pending,
         budget=_budget(known, now),
+        origin_run=known.origin_run,
         changed_utc=known.spawn.utc + (_changed(known) - known.began) / 1000,
     )
 

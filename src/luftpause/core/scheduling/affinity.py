@@ -25,6 +25,11 @@ def bound_to(replicas: Replicas, run: Run) -> Replica | None:
     return home if home is not None and home.epoch == run.home_epoch else None
 
 
+def tied_to(replicas: Replicas, run: Run) -> Replica | None:
+    """Return the home that the run's held turns stand at, or are away from."""
+    return None if run.phase is RunPhase.IDLE else bound_to(replicas, run)
+
+
 def pinned_to(replicas: Replicas, run: Run) -> Replica | None:
     """Return the only replica that the run's turns may go to; None when it may move."""
     if run.phase is RunPhase.IDLE:

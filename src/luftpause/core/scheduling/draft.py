@@ -12,8 +12,9 @@ from immutables import Map
 from luftpause.core.model.ids import Instant, ModelName, PeerId, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
-from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, delisted, enlisted, keeps_room, pool_of
-from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.affinity import away_from, candidates, delisted, enlisted, keeps_room, pool_of, tied_to
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.families import entered
 from luftpause.core.scheduling.lanes import Away, back, gone, inserted, renewed, taken_out
 from luftpause.core.scheduling.parts import followed, recounted
 from luftpause.core.scheduling.ranking import Bits
@@ -41,6 +42,7 @@ class Draft:
         "_before",
         "_stirred",
         "away",
+        "children",
         "held",
         "is_review_due",
         "lanes",
@@ -72,6 +74,7 @@ class Draft:
         self.replicas = state.replicas
         self.runs = state.runs
         self.models_of = state.models_of
+        self.children = state.children
         self.turns = state.turns
         self.held = state.held
         self.serving = state.serving
@@ -159,15 +162,16 @@ class Draft:
         if old is None:
             self.models_of = self.models_of.set(run.run, (*self.models_of.get(run.run, ()), run.model))
         self.run_counts = recounted(self.run_counts, self.runs, self.models_of, old, run)
+        self.children = entered(self.children, old, run)
         if run.out_on is not None or (old is not None and old.out_on is not None):
             self.tools = followed(self.tools, old, run)
         if self.residency.models:
             self._follow_pause(run.model, old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
         if part not in self.run_deadlines.bucket_of and run.at_rest:
-            bucket = self.run_deadlines.bucket(run.ended_at + self.limits.run_idle_expiry_s)
+            bucket = self.run_deadlines.bucket(run.rests_since + self.limits.run_idle_expiry_s)
             self.run_deadlines = self.run_deadlines.put(part, bucket)
-        if run.held and old is not None and self._tie(old) != self._tie(run):
+        if run.held and old is not None and tied_to(self.replicas, old) != tied_to(self.replicas, run):
             for turn in run.held:
                 self.reassign(turn)
 
@@ -181,6 +185,7 @@ class Draft:
         if self.residency.models:
             self._follow_pause(run.model, run, None)
             self.is_review_due |= absence_of(run) is not None
+        self.children = entered(self.children, run, None)
         self._keep_room(keeps_room(self.replicas, run), None)
         self.run_deadlines = self.run_deadlines.drop(run.part)
         models = tuple(model for model in self.models_of[run.run] if model != run.model)
@@ -320,6 +325,7 @@ class Draft:
             replicas=self.replicas,
             runs=self.runs,
             models_of=self.models_of,
+            children=self.children,
             turns=self.turns,
             held=self.held,
             serving=self.serving,
@@ -342,10 +348,6 @@ class Draft:
 
     def _turn_bucket(self, now: Instant) -> Bucket:
         return self.peer_deadlines.bucket(now + self.limits.turn_timeout_s)
-
-    def _tie(self, run: Run) -> Replica | None:
-        """Return the home that the run's held turns stand at, or are away from."""
-        return None if run.phase is RunPhase.IDLE else bound_to(self.replicas, run)
 
     def _follow_pause(self, model: ModelName, old: Run | None, new: Run | None) -> None:
         before, self.residency = self.residency, gone_out(self.residency, model, absence_of(old), absence_of(new))

@@ -174,6 +174,7 @@ class OpenTurn:
     caller: CallerId
     principal: PrincipalId
     shape: TurnShape = TurnShape.IN_RUN
+    parent: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +197,7 @@ class KnownRun:
     age_s: float
     marks: tuple[Mark, ...] = ()
     tools: tuple[ToolName, ...] = ()
+    parent: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

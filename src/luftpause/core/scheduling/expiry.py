@@ -1,5 +1,7 @@
 """What ends by itself: turns without a sign of life, runs that nobody has used for long, and closures of replicas.
 
+A run that is paused is not idle while one that it waits for is at work, however deep below it.
+
 A run is given up model by model: where one is asked no more, what it had cached is of no use to the others.
 
 Signs of life and turns that come and go move deadlines all the time, and only later: nothing is moved in a wheel for
@@ -11,6 +13,7 @@ from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.scheduling import lapsed
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.families import last_at_work
 from luftpause.core.scheduling.state import Bucket, Part, State, Turn
 from luftpause.core.scheduling.turns import end, end_part, leave_queue
 
@@ -66,7 +69,13 @@ def _expire_runs(draft: Draft, now: Instant) -> None:
         run = draft.runs[part]
         if not run.at_rest:
             continue  # it is put back when it comes to rest
-        bucket = draft.run_deadlines.bucket(run.ended_at + expiry_s)
+        if run.paused:
+            worked_at = last_at_work(draft.children, draft.runs, run.run, now)
+            if worked_at is not None and worked_at > run.rests_since:
+                run = run._replace(waited_at=worked_at)
+                draft.set_run(run)
+                continue
+        bucket = draft.run_deadlines.bucket(run.rests_since + expiry_s)
         if draft.run_deadlines.is_due(bucket, now):
             over.append((bucket, part))
         else:

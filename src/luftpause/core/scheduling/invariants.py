@@ -83,6 +83,11 @@ def _check_runs(state: State) -> None:
         assert len(set(run.turns)) == len(run.turns), f"{name} counts a turn twice: {run.turns}"
         _same(f"turns in flight of {name}", set(run.turns), turns.pop(name, set()))
         _same(f"held turns of {name}", list(run.held), held.pop(name, []))
+    children: dict[str, set[Part]] = {}
+    for name, run in state.runs.items():
+        if run.parent is not None:
+            children.setdefault(run.parent, set()).add(name)
+    _same("children by parent", {parent: set(parts) for parent, parts in state.children.items()}, children)
     assert not turns, f"turns in flight of unknown runs: {turns}"
     assert not held, f"held turns of unknown runs: {held}"
 
@@ -105,7 +110,7 @@ def _check_deadlines(state: State) -> None:
     for name, run in state.runs.items():
         if run.at_rest:
             look_at = state.run_deadlines.bucket_of.get(name)
-            over = state.run_deadlines.bucket(run.ended_at + state.limits.run_idle_expiry_s)
+            over = state.run_deadlines.bucket(run.rests_since + state.limits.run_idle_expiry_s)
             assert look_at is not None, f"nobody ever looks at {name}"
             assert look_at <= over, f"{name} is looked at in {look_at}, over in {over}"
     unknown = set(state.run_deadlines.bucket_of) - set(state.runs)

@@ -50,6 +50,7 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
         service_class=known.service_class,
         caller=known.caller,
         principal=known.principal,
+        parent=known.parent,
         shape=known.shape,
     )
     turn = Turn(
@@ -71,6 +72,7 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
                 caller=known.caller,
                 service_class=known.service_class,
                 ended_at=now,
+                parent=known.parent,
             )
         turns = (*run.turns, known.turn)
         # Somebody else told that it is paused. It came back since, nobody knows when: that teaches nothing.
@@ -92,7 +94,7 @@ def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
             caller=known.caller,
             service_class=known.service_class,
             ended_at=ended_at,
-            parent=None if run is None else run.parent,
+            parent=known.parent if run is None or known.parent is not None else run.parent,
             home=known.replica,
             home_epoch=noted(draft, known.replica).epoch,
             paused=paused,

@@ -184,8 +184,10 @@ class Run(NamedTuple):
         held: its turns that wait here, in order of arrival.
         paused: the turn that ended last asked for tools.
         ended_at: when the last turn ended or left the queue.
+        parent: the run that it was begun by, as its turn that arrived last and named one says.
         out_on: the tool that its pause will teach, from the end of the turn that called it to the arrival of the next
             one; None while that turn was answered already, or nobody knows what it called.
+        waited_at: when a run that it was waiting for was last seen at work; None where that was never looked at.
     """
 
     run: RunId
@@ -201,6 +203,7 @@ class Run(NamedTuple):
     held: tuple[TurnId, ...] = ()
     paused: bool = False
     out_on: ToolName | None = None
+    waited_at: Instant | None = None
 
     @property
     def part(self) -> Part:
@@ -218,6 +221,11 @@ class Run(NamedTuple):
     def at_rest(self) -> bool:
         """Nothing of it is in flight or held: only then does its idle time count."""
         return not self.turns and not self.held
+
+    @property
+    def rests_since(self) -> Instant:
+        """From when its idle time counts, while it is at rest: waiting for runs that are at work is not idle."""
+        return self.ended_at if self.waited_at is None or self.waited_at < self.ended_at else self.waited_at
 
 
 class Turn(NamedTuple):
@@ -284,6 +292,7 @@ class State(NamedTuple):
         run_deadlines: when to look at a part of a run next: never after it has been at rest for too long.
         replica_deadlines: when to look at a closed replica next: never later than a moment after it is to open.
         models_of: the models that take part in each run, in the order in which they were asked first.
+        children: the parts of runs that each run is the parent of, whether it is known itself or not.
         serving: declared replicas by what they offer, in order of declaration, but for those that drain.
         lanes: held turns by pool and lane, each lane in order of arrival.
         away: held turns by the home that they are away from, with their places.
@@ -307,6 +316,7 @@ class State(NamedTuple):
     replicas: Map[ReplicaId, Replica] = Map()
     runs: Map[Part, Run] = Map()
     models_of: Map[RunId, tuple[ModelName, ...]] = Map()
+    children: Map[RunId, Map[Part, None]] = Map()
     turns: Map[TurnId, Turn] = Map()
     held: Map[TurnId, HeldTurn] = Map()
     serving: Map[Service, tuple[ReplicaId, ...]] = Map()

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from luftpause.core.model.ids import ANONYMOUS_CALLER, CallerId, PrincipalId, RunId
+from luftpause.core.model.ids import ANONYMOUS_CALLER, CallerId, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.principals import Principal
 from luftpause.core.model.turns import ServiceClass
 from luftpause.ports.engines import Header
@@ -19,11 +19,17 @@ RUN_HEADER: Final = b"x-luftpause-run-id"
 CLASS_HEADER: Final = b"x-luftpause-class"
 CALLER_HEADER: Final = b"x-luftpause-caller"
 PARENT_HEADER: Final = b"x-luftpause-parent"
+"""In a request: the run that this one was begun by. In an answer: what the request named, where it is known."""
+PARENT_CALL_HEADER: Final = b"x-luftpause-parent-call"
+"""The same by the tool call that began this run: whoever's answer had a call of this id is the parent."""
+PARENT_THREAD_HEADER: Final = b"x-luftpause-parent-thread"
+"""The same by the thread of Codex that began this run, for engines whose calls have no ids of their own."""
 LEFT_OUT_HEADER: Final = b"x-luftpause-left-out"
 """In an answer: the tools of the request that run at a model's provider, which nobody was offered."""
 
 _CLASSES: Final = {b"interactive": ServiceClass.INTERACTIVE, b"batch": ServiceClass.BATCH}
 RUN_ID_MAX: Final = 128
+CALL_ID_MAX: Final = 256
 _HOP_BY_HOP: Final = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 )
@@ -39,7 +45,7 @@ _NOT_UPSTREAM: Final = _HOP_BY_HOP | {
     b"x-goog-api-key",
 }
 _NOT_UPSTREAM_PREFIXES: Final = (b"proxy-", b"x-luftpause-")
-_NOT_DOWNSTREAM: Final = _HOP_BY_HOP | {b"proxy-authenticate", RUN_HEADER, LEFT_OUT_HEADER}
+_NOT_DOWNSTREAM: Final = _HOP_BY_HOP | {b"proxy-authenticate", RUN_HEADER, PARENT_HEADER, LEFT_OUT_HEADER}
 _CONNECTION_PLAIN: Final = (b"keep-alive", b"close")
 
 
@@ -63,10 +69,12 @@ class BadHeaderError(Exception):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose a turn is and what its request's headers say about it. `run` and `parent` are None when they do not say."""
+    """Whose a turn is and what its request's headers say about it; None or empty where they do not say."""
 
     run: RunId | None
     parent: RunId | None
+    parent_call: ToolCallId | None
+    parent_thread: str
     service_class: ServiceClass
     principal: PrincipalId
     caller: CallerId
@@ -86,6 +94,8 @@ def standing_of(headers: dict[bytes, bytes], principal: Principal, *, caller_byt
     return Standing(
         run=_run_id(headers, RUN_HEADER),
         parent=_run_id(headers, PARENT_HEADER),
+        parent_call=ToolCallId(_name(headers, PARENT_CALL_HEADER)) or None,
+        parent_thread=_name(headers, PARENT_THREAD_HEADER),
         service_class=service_class,
         principal=principal.name,
         caller=_caller(headers.get(CALLER_HEADER, b"")[:caller_bytes]),
@@ -169,6 +179,12 @@ def _run_id(headers: dict[bytes, bytes], name: bytes) -> RunId | None:
     if not is_run_id(named):
         raise BadHeaderError(f"{name.decode()} must be 1 to {RUN_ID_MAX} printable ASCII characters")
     return RunId(named)
+
+
+def _name(headers: dict[bytes, bytes], name: bytes) -> str:
+    """Return a name that others gave, empty where it identifies nothing: it never makes a request a bad one."""
+    value = headers.get(name, b"").decode("latin-1")
+    return value if len(value) <= CALL_ID_MAX and value.isascii() and value.isprintable() else ""
 
 
 def _caller(value: bytes) -> CallerId:

@@ -25,7 +25,7 @@ from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, TurnRefu
 from luftpause.services.dataplane.answers import send_body, send_failure
 from luftpause.services.dataplane.endings import BUSY, retry_after_s
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, forward
-from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, for_client, fresh_run, reframed, retold
+from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, PARENT_HEADER, for_client, fresh_run, reframed, retold
 from luftpause.services.dataplane.keepalive import Keepalive
 from luftpause.services.dataplane.metrics import GONE
 from luftpause.services.dataplane.passing import PassingAnswer
@@ -127,6 +127,8 @@ class TurnCourse:
         try:
             ticket = await self._around.link.admit(self._offer)
             self._run = ticket.run
+            if ticket.parent is not None:
+                self._told = ((PARENT_HEADER, ticket.parent.encode("ascii")),)
             placement = await ticket.placement
         except TurnRefusedError as error:
             self._around.turns.end(self._offer.turn, None)
@@ -190,7 +192,7 @@ class TurnCourse:
             self._around.spoken.answered(placement, self._dialect.name, exchange.status)
         if forwarded.left_out:
             names = ", ".join(forwarded.left_out)
-            self._told = ((LEFT_OUT_HEADER, names.encode()),)
+            self._told = (*self._told, (LEFT_OUT_HEADER, names.encode()))
             if self._around.metrics.left_out(forwarded.left_out):
                 _LOGGER.info("tools_left_out", extra={"tools": names, "dialect": self._dialect.name})
 
@@ -266,7 +268,7 @@ class TurnCourse:
         self._stop_keepalive()
         self._counts.answered(str(exchange.status))
         if answer.back is None:
-            self._send_head(exchange.status, for_client(exchange.headers, self._known_run))
+            self._send_head(exchange.status, [*for_client(exchange.headers, self._known_run), *self._told])
             self._call.line.end(body)
             return
         said_so = answer.back.error(exchange.status, body)
@@ -359,7 +361,8 @@ class TurnCourse:
         line = self._call.line
         await line.room()
         if not self._head_sent:
-            self._send_head(200, for_client(retold(_WAITING, self._dialect.stream_type), self._run))
+            head = for_client(retold(_WAITING, self._dialect.stream_type), self._run)
+            self._send_head(200, [*head, *self._told])
             self._committed = True
         line.write(self._dialect.ping)
 

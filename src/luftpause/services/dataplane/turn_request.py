@@ -7,7 +7,7 @@ import msgspec
 
 from luftpause.core.dialects.dialect import Dialect, Peek
 from luftpause.core.dialects.failures import Failure, FailureCode
-from luftpause.core.dialects.harness import HarnessSession, harness_session
+from luftpause.core.dialects.harness import HarnessSession, codex_session, harness_session
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said, said_in
 from luftpause.core.model.turns import IdentityKeys, TurnOffer, TurnShape
@@ -102,7 +102,8 @@ def _offer(
             cache_key=found.cache_key,
             said=() if said is None else said.marks,
             parent=standing.parent,
-            parent_session=harness.parent,
+            parent_call=standing.parent_call,
+            parent_session=harness.parent or (codex_session(standing.parent_thread) if standing.parent_thread else ""),
         ),
         prompt_bytes=prompt_bytes,
         shape=found.shape,

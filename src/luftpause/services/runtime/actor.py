@@ -254,6 +254,7 @@ class RunActor:
             parallel_tool_calls=action.parallel_tool_calls,
             answer_schema=action.answer_schema,
             traceparent=action.traceparent,
+            origin=action.origin,
         )
         try:
             reply = checked(await self._around.turns.take(request), request)
@@ -262,7 +263,14 @@ class RunActor:
             return
         took_ms = _ms_since(started)
         self.put(
-            TurnTaken(run=action.run, message=reply.message, finish=reply.finish, usage=reply.usage, took_ms=took_ms)
+            TurnTaken(
+                run=action.run,
+                message=reply.message,
+                finish=reply.finish,
+                usage=reply.usage,
+                took_ms=took_ms,
+                origin_run=None if action.origin is None else reply.parent,
+            )
         )
 
     async def _check_call(self, action: CheckCall) -> None:

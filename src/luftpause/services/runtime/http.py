@@ -8,7 +8,7 @@ own, which knows other names than the guard; so it is off, and the app must neve
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Final
@@ -27,6 +27,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from luftpause.core.dialects.failures import Failure
+from luftpause.core.model.ids import RunId
+from luftpause.core.runs.events import Origin
 from luftpause.core.runs.state import Totals
 from luftpause.core.runs.view import BudgetView, RunView
 from luftpause.ports.asgi import Message, Receive, Scope, Send, principal_of
@@ -64,7 +66,8 @@ def app_around(service: RuntimeService, server: Server[object], close: Callable[
         if not (limit.isascii() and limit.isdecimal() and len(limit) <= 9 and 1 <= int(limit) <= OVERVIEW_MAX):
             return _refusal(400, f"limit is a whole number from 1 to {OVERVIEW_MAX}")
         seen = service.glance(None if principal.sees_all else principal.name, int(limit))
-        body = msgspec.json.encode({"runs": await seen.each(_run), "omitted": seen.left_out})
+        runs = await seen.each(_run)
+        body = msgspec.json.encode({"runs": runs, "omitted": seen.left_out, "origins": _origins(seen.views())})
         return Response(body, media_type="application/json")
 
     async def health(_request: Request) -> Response:
@@ -151,12 +154,27 @@ def _run(run: RunView) -> dict[str, object]:
         "tree": run.tree,
         "parent": run.parent,
         "children": list(run.children),
+        "origin": None if run.spawn.origin is None else _origin(run.spawn.origin, run.origin_run),
         "error": run.error,
         "pending_approvals": [pending.tool for pending in run.pending_approvals],
         "budget": None if run.budget is None else _budget(run.budget),
         "own": _totals(run.own),
         "subtree": _totals(run.subtree),
     }
+
+
+def _origin(origin: Origin, run: RunId | None) -> dict[str, object]:
+    """Return what of the LLM door spawned a run, and the run there, None while that is not found."""
+    return {"door": "llm", "run": run, "tool_call": origin.tool_call, "thread": origin.thread or None}
+
+
+def _origins(runs: Sequence[RunView]) -> list[dict[str, object]]:
+    """Return the runs of the LLM door that stand above these, each with those that it spawned."""
+    above: dict[RunId, list[RunId]] = {}
+    for run in runs:
+        if run.origin_run is not None:
+            above.setdefault(run.origin_run, []).append(run.run)
+    return [{"door": "llm", "run": run, "children": children} for run, children in above.items()]
 
 
 def _budget(budget: BudgetView) -> dict[str, object]:

@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute, Route
 from luftpause import __version__
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
 from luftpause.core.model.ids import Instant
+from luftpause.core.scheduling.family_view import FamilyView, MemberView, view_families
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.residency.view import DeviceView, ModelView
 from luftpause.core.scheduling.state import State, Window
@@ -84,6 +85,7 @@ def _status(about: Json, state: State, now: Instant, peers: Sequence[PeerSeen]) 
             "held": [_held(held) for held in seen.held],
             "runs": [_runs(runs) for runs in seen.runs],
             "tools": [_tool(tool) for tool in seen.tools],
+            "families": [_family(family) for family in view_families(state)],
             "peers": [_peer(peer, state) for peer in peers],
             "models": [_model(model) for model in seen.models],
             "devices": [_device(device) for device in seen.devices],
@@ -127,6 +129,23 @@ def _held(held: HeldView) -> Json:
 
 def _runs(runs: RunsView) -> Json:
     return {"phase": runs.phase.value, "class": runs.service_class.value, "count": runs.count}
+
+
+def _family(family: FamilyView) -> Json:
+    return {
+        **_member(family.parent),
+        "at_work": family.at_work,
+        "children": [_member(child) for child in family.children],
+        "omitted": family.left_out,
+    }
+
+
+def _member(member: MemberView) -> Json:
+    return {
+        "run": member.run,
+        "phase": None if member.phase is None else member.phase.value,
+        "class": None if member.service_class is None else member.service_class.value,
+    }
 
 
 def _tool(tool: ToolView) -> Json:

@@ -53,11 +53,18 @@ class RunIdentity:
             return keys.run
         return Refusal(reason=RefusalReason.UNKNOWN_RUN, message=f"no run '{keys.run}'")
 
-    def parent(self, principal: PrincipalId, keys: IdentityKeys) -> RunId | None:
-        """Return the run that a request names as its parent, unless that is somebody else's."""
+    def parent(self, principal: PrincipalId, keys: IdentityKeys, run: RunId) -> RunId | None:
+        """Return the parent that a request of a run names: by its id, the tool call that began the run, or its session.
+
+        None where that is somebody else's, nobody's or the run itself.
+        """
         if keys.parent is not None:
-            return keys.parent if self.owner(keys.parent) in (None, principal) else None
-        return self._marked(principal, (session_mark(keys.parent_session),)) if keys.parent_session else None
+            found: RunId | None = keys.parent if self.owner(keys.parent) in (None, principal) else None
+        else:
+            found = None if keys.parent_call is None else self._marked(principal, call_marks((keys.parent_call,)))
+            if found is None and keys.parent_session:
+                found = self._marked(principal, (session_mark(keys.parent_session),))
+        return None if found == run else found
 
     def claim(self, run: RunId, principal: PrincipalId, now: Instant) -> None:
         """Note that a principal uses a run; whoever was first keeps it."""

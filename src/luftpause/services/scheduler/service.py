@@ -126,7 +126,7 @@ class SchedulerService:
         now = self.now()
         run = self._run_of(offer, now)
         arrival = self._arrival(offer, run)
-        ticket = self._tickets.write(offer.turn, run)
+        ticket = self._tickets.write(offer.turn, run, arrival.parent)
         self._submit(arrival)
         if ticket.placement.done():
             error = ticket.placement.exception()
@@ -232,7 +232,7 @@ class SchedulerService:
             service_class=offer.service_class,
             caller=offer.caller,
             principal=offer.principal,
-            parent=self._identity.parent(offer.principal, offer.keys),
+            parent=self._identity.parent(offer.principal, offer.keys, run),
             prompt_bytes=offer.prompt_bytes,
             age_s=offer.age_s,
             shape=offer.shape,

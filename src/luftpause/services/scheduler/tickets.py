@@ -20,9 +20,9 @@ class Tickets:
         ticket = self._open.get(turn)
         return None if ticket is None or ticket.placement.done() else ticket
 
-    def write(self, turn: TurnId, run: RunId) -> Ticket:
+    def write(self, turn: TurnId, run: RunId, parent: RunId | None) -> Ticket:
         """Open a ticket. Needs the running event loop."""
-        ticket = self._open[turn] = Ticket(run, asyncio.get_running_loop().create_future())
+        ticket = self._open[turn] = Ticket(run, asyncio.get_running_loop().create_future(), parent)
         return ticket
 
     def place(self, turn: TurnId, placement: Placement) -> None:

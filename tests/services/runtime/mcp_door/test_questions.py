@@ -31,6 +31,7 @@ VIEW = RunView(
     subtree=Totals(turns=3),
     pending_approvals=(PENDING, replace(PENDING, call=ToolCallId("c2"))),
     budget=None,
+    origin_run=None,
     changed_utc=0.0,
 )
 

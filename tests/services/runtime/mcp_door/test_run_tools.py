@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
 
 import httpx2
@@ -15,7 +16,7 @@ from luftpause.ports.tools import KEY_FIELD
 from luftpause.ports.turns import TurnReply, TurnRequest
 from luftpause.services.runtime.orders import RuntimeSettings
 from services.runtime.mcp_door.doors import Door, Mode, both_eras, complaint, content, door, run_of, spawn
-from services.runtime.runtime_fakes import FakeTools, hold, in_time, look, text
+from services.runtime.runtime_fakes import FakeTools, hold, in_time, look, look_once, text
 
 META = {"luftpause/caller": "by-meta"}
 
@@ -34,6 +35,7 @@ def test_a_sub_agent_is_spawned_awaited_and_looked_at(mode: Mode) -> None:
                 "error": None,
                 "parent": None,
                 "children": [],
+                "origin": None,
                 "toolCalls": 1,
                 "failedToolCalls": 0,
                 "pendingApproval": None,
@@ -328,6 +330,28 @@ def test_the_caller_comes_from_header_or_meta_or_session(mode: Mode) -> None:
     assert {"by-header", "by-meta"} < callers
     (third,) = callers - {"by-header", "by-meta"}
     assert third == "anonymous" if mode == "auto" else len(third) == 32
+
+
+@both_eras
+def test_a_run_tells_which_run_of_the_other_door_it_comes_from(mode: Mode) -> None:
+    meta = cast("RequestParamsMeta", {"callId": "call_1", "threadId": "t-1"})
+
+    async def say(request: TurnRequest) -> TurnReply:
+        return replace(await look_once(request), parent=RunId("boss"))
+
+    async def live() -> None:
+        async with door(say) as it, it.client(mode) as client, httpx2.AsyncClient() as http:
+            begun = content(await client.call_tool("spawn", {"task": "find the moon"}, meta=meta))
+            (run,) = content(await client.call_tool("await", {"handles": [begun["handle"]]}))["runs"]
+            assert run["origin"] == {"door": "llm", "run": "boss", "toolCall": "call_1", "thread": "t-1"}
+            (other,) = content(await client.call_tool("await", {"handles": [await spawn(client)]}))["runs"]
+            assert other["origin"] is None, "it named nothing, whatever the door says"
+            seen = (await http.get(f"{it.url}/status")).json()
+            assert seen["origins"] == [{"door": "llm", "run": "boss", "children": [begun["handle"]]}]
+            shown = {run["handle"]: run["origin"] for run in seen["runs"]}
+            assert shown[begun["handle"]] == {"door": "llm", "run": "boss", "tool_call": "call_1", "thread": "t-1"}
+
+    in_time(live())
 
 
 def test_the_run_tree_is_served_as_json() -> None:

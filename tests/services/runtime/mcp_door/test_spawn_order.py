@@ -34,3 +34,7 @@ def test_the_harness_says_which_tool_call_of_its_own_spawned(meta: dict[str, obj
 )
 def test_a_tool_call_of_a_sub_agent_says_whose_it_is(meta: dict[str, object], expected: RunId | None) -> None:
     assert spawner_of(meta) == expected
+
+
+def test_what_may_become_a_header_is_ascii() -> None:
+    assert origin_of({"callId": "caf\xe9", "threadId": "t_1"}) == Origin(thread="t_1")

@@ -42,11 +42,19 @@ def run(view: RunView) -> Answer:
         "error": view.error,
         "parent": view.parent,
         "children": list(view.children),
+        "origin": _origin(view),
         "toolCalls": view.own.tool_calls,
         "failedToolCalls": view.own.failed_tool_calls,
         "pendingApproval": _pending(view.pending_approvals),
         "budget": None if view.budget is None else budget(view.budget),
     }
+
+
+def _origin(view: RunView) -> Answer | None:
+    origin = view.spawn.origin
+    if origin is None:
+        return None
+    return {"door": "llm", "run": view.origin_run, "toolCall": origin.tool_call, "thread": origin.thread or None}
 
 
 def runs(views: Sequence[RunView]) -> Answer:

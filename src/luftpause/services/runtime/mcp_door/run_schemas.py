@@ -37,6 +37,14 @@ _APPROVAL: Final = _exactly(
         "reason": {"type": "string", "description": "Why somebody has to allow it"},
     }
 )
+_ORIGIN: Final = _exactly(
+    {
+        "door": {"type": "string", "enum": ["llm"]},
+        "run": {"type": ["string", "null"], "description": "The run there; null until that is found"},
+        "toolCall": {"type": ["string", "null"]},
+        "thread": {"type": ["string", "null"]},
+    }
+)
 _RUN_MEMBERS: Final[Schema] = {
     "handle": {"type": "string"},
     "status": {"type": "string", "enum": ["Running", "AwaitingApproval", "Finished", "Failed", "Cancelled"]},
@@ -45,6 +53,10 @@ _RUN_MEMBERS: Final[Schema] = {
     "error": {"type": ["string", "null"], "description": "Why it Failed or was Cancelled"},
     "parent": {"type": ["string", "null"]},
     "children": {"type": "array", "items": {"type": "string"}},
+    "origin": {
+        **_or_null(_ORIGIN),
+        "description": "What of a run at the LLM door spawned it, where the client says so: above the root of a tree",
+    },
     "toolCalls": {"type": "integer", "description": "Tool calls that the sub-agent asked for"},
     "failedToolCalls": {
         "type": "integer",

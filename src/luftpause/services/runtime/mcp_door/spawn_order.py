@@ -95,6 +95,7 @@ def _budget(asked: SpawnArguments) -> Limits | None:
 
 
 def _named(meta: Mapping[str, object], key: str) -> str:
-    """Return a name from the meta data, empty where there is none that can be used: a cut name would be another one."""
+    """Return a name from the meta data, empty where there is none that can be used: it may become a header, whole."""
     name = meta.get(key)
-    return name if isinstance(name, str) and len(name) <= NAME_CHARS_MAX and name.isprintable() else ""
+    is_name = isinstance(name, str) and len(name) <= NAME_CHARS_MAX and name.isascii() and name.isprintable()
+    return name if isinstance(name, str) and is_name else ""

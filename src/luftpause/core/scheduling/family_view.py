@@ -1,0 +1,69 @@
+"""Parents and their runs as people see them: a run, and what works for it, at whichever door that began."""
+
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import Final
+
+from luftpause.core.model.ids import RunId
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.events import RunPhase
+from luftpause.core.scheduling.parts import parts_of, seen_as
+from luftpause.core.scheduling.state import State
+
+FAMILIES_SHOWN: Final = 50
+CHILDREN_SHOWN: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberView:
+    """A run. `phase` and `service_class` are None where it is not known, or was ended or forgotten."""
+
+    run: RunId
+    phase: RunPhase | None
+    service_class: ServiceClass | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyView:
+    """A run and those that name it as their parent, which may be the parents of others.
+
+    Attributes:
+        at_work: how many of the children have a turn held or in flight or are out on a tool: a parent that is paused
+            waits for them.
+        children: the first of them, those at work before the others.
+        left_out: how many children are not shown.
+    """
+
+    parent: MemberView
+    at_work: int
+    children: tuple[MemberView, ...]
+    left_out: int
+
+
+def view_families(state: State) -> tuple[FamilyView, ...]:
+    """Return the busiest families, FAMILIES_SHOWN at most."""
+    ranked = [(-len(_at_work(state, parent)), parent) for parent in sorted(state.children)]
+    return tuple(_family(state, parent) for _, parent in nsmallest(FAMILIES_SHOWN, ranked))
+
+
+def _family(state: State, parent: RunId) -> FamilyView:
+    children = {part[0] for part in state.children[parent]}
+    busy = _at_work(state, parent)
+    shown = nsmallest(CHILDREN_SHOWN, ((child not in busy, child) for child in children))
+    return FamilyView(
+        parent=_member(state, parent),
+        at_work=len(busy),
+        children=tuple(_member(state, child) for _, child in shown),
+        left_out=len(children) - len(shown),
+    )
+
+
+def _at_work(state: State, parent: RunId) -> frozenset[RunId]:
+    return frozenset(
+        part[0] for part in state.children[parent] if not state.runs[part].at_rest or state.runs[part].paused
+    )
+
+
+def _member(state: State, run: RunId) -> MemberView:
+    phase, service_class = seen_as(parts_of(state, run)) or (None, None)
+    return MemberView(run=run, phase=phase, service_class=service_class)
