@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from luftpause.adapters.link.direct import DirectLink
+from luftpause.adapters.link.direct import DirectLauncherLink, DirectLink
 from luftpause.assembly.parts import (
+    LauncherLinks,
     Plans,
     dataplane_part,
     engines_part,
@@ -16,16 +17,18 @@ from luftpause.assembly.parts import (
     scheduler_part,
 )
 from luftpause.services.launcher.instance import InstanceView
+from luftpause.services.launcher.service import LauncherService
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllInOne:
-    """Where everything answers: base URLs of the doors, and the link as host:port."""
+    """Where everything answers: base URLs of the doors, and the link as host:port. And who keeps the engines."""
 
     dataplane: str
     runtime: str
     scheduler: str
     link: str
+    launcher: LauncherService
 
 
 @asynccontextmanager
@@ -50,16 +53,18 @@ async def all_in_one(
         engines = await enter(engines_part(plans))
         service = await enter(scheduler_part(plans, engines))
         link = DirectLink(service)
-        launcher = await enter(launcher_part(plans, link, engines, on_change))
-        listener = await enter(link_part(plans, service))
+        links = LauncherLinks(orders=DirectLauncherLink(service.launchers), replicas=link)
+        launcher = await enter(launcher_part(plans, links, engines, on_change))
+        listener = await enter(link_part(plans, service, service.launchers))
         status = await enter(scheduler_door(plans, service))
         dataplane = await enter(dataplane_part(plans, link, engines))
         turns_url = plans.config.runtime.dataplane_url or dataplane.url
         runtime = await enter(runtime_part(plans, engines, turns_url))
-        await launcher.start()
+        launcher.start()
         yield AllInOne(
             dataplane=dataplane.url,
             runtime=runtime.url,
             scheduler=status.url,
             link=f"{plans.config.scheduler.host}:{listener.port}",
+            launcher=launcher,
         )

@@ -3,6 +3,7 @@
 `all_in_one` and `split` combine the same parts and differ only in the link between them.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +17,9 @@ from luftpause.adapters.http_server import HttpServer
 from luftpause.adapters.journal_file.journal import FileJournal
 from luftpause.adapters.link.server import LinkServer
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
+from luftpause.adapters.memory_meter import MachineMemory, ram_budget
 from luftpause.adapters.process_host import LocalProcessHost
+from luftpause.adapters.process_marks import ProcessMarks
 from luftpause.adapters.tools_mcp.tools import McpTools
 from luftpause.adapters.turns_http.client import HttpTurns
 from luftpause.adapters.turns_http.served_models import ServedModels
@@ -24,6 +27,7 @@ from luftpause.assembly.declared import (
     dataplane_settings,
     link_graces,
     log_folder,
+    marks_folder,
     patience,
     replica_specs,
     require_keys,
@@ -41,13 +45,14 @@ from luftpause.core.model.ids import PeerId
 from luftpause.core.model.replicas import Endpoint
 from luftpause.ports.engines import Engines
 from luftpause.ports.journal import JournalFailedError
+from luftpause.ports.launcher import LauncherDesk, LauncherLink
 from luftpause.ports.scheduler import SchedulerDesk, SchedulerLink
 from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
 from luftpause.services.dataplane.routes import error_at
 from luftpause.services.launcher.instance import InstanceView
-from luftpause.services.launcher.planning import plan
-from luftpause.services.launcher.service import LauncherService
+from luftpause.services.launcher.planning import LauncherPlan, Machine, plan
+from luftpause.services.launcher.service import LauncherService, Tools
 from luftpause.services.runtime import http as runtime_http
 from luftpause.services.runtime.service import RuntimeService
 from luftpause.services.scheduler.http import SchedulerHttp
@@ -118,7 +123,7 @@ async def scheduler_door(plans: Plans, service: SchedulerService) -> AsyncIterat
 
 
 @asynccontextmanager
-async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServer]:
+async def link_part(plans: Plans, desk: SchedulerDesk, launchers: LauncherDesk) -> AsyncIterator[LinkServer]:
     """The link for services in other processes."""
     section = plans.config.scheduler
     address = Address(host=section.host, port=section.port, option="scheduler.port")
@@ -129,6 +134,7 @@ async def link_part(plans: Plans, desk: SchedulerDesk) -> AsyncIterator[LinkServ
         port=section.port,
         token=plans.access.token,
         graces=link_graces(plans.config),
+        launchers=launchers,
     )
     try:
         await server.start()
@@ -203,24 +209,52 @@ async def _start_runtime(service: RuntimeService) -> None:
         raise StartFailedError(f"runtime.state_dir: {error}") from error
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LauncherLinks:
+    """The scheduler as a launcher holds it: for its orders and reports, and for replicas that it declares by itself."""
+
+    orders: LauncherLink
+    replicas: SchedulerLink
+
+
 @asynccontextmanager
 async def launcher_part(
-    plans: Plans, link: SchedulerLink, engines: Engines, on_change: Callable[[InstanceView], None] | None
+    plans: Plans,
+    links: LauncherLinks,
+    engines: Engines,
+    on_change: Callable[[InstanceView], None] | None,
+    *,
+    drain_s: float = 0.0,
 ) -> AsyncIterator[LauncherService]:
-    """The launcher, not started yet: engines start once every door is open, and end after all of them are closed.
+    """The launcher, not started yet: it joins once every door is open, and ends after all of them are closed.
+
+    Engines that a launcher left behind when it was killed are stopped first. `drain_s`: how long turns may take to end
+    at the end, where doors are elsewhere, seconds.
 
     Raises:
         ConfigError: a declared model cannot be started as it stands.
     """
     config = plans.config
-    launcher = LauncherService(
-        plan(config.launcher, engine=find_local_engine(os.environ), bundled_model=find_local_model()),
-        LocalProcessHost(os.environ, log_dir=log_folder(config)),
+    planned = launcher_plan(config)
+    marks = ProcessMarks(marks_folder(config))
+    await asyncio.to_thread(marks.stop_orphans, planned.stop_grace_s)
+    tools = Tools(
+        host=LocalProcessHost(os.environ, log_dir=log_folder(config), marks=marks),
         engines=engines,
-        link=link,
-        on_change=on_change,
+        meter=MachineMemory({device.device: at for at, device in enumerate(planned.devices[1:])}),
     )
+    launcher = LauncherService(planned, tools, link=links.orders, replicas=links.replicas, on_change=on_change)
     try:
         yield launcher
     finally:
-        await launcher.close()
+        await launcher.close(drain_s=drain_s)
+
+
+def launcher_plan(config: schema.Config) -> LauncherPlan:
+    """Return what this machine's launcher can start.
+
+    Raises:
+        ConfigError: a declared model cannot be started as it stands.
+    """
+    machine = Machine(engine=find_local_engine(os.environ), bundled_model=find_local_model(), ram=ram_budget())
+    return plan(config.launcher, machine)

@@ -142,7 +142,7 @@ def test_another_protocol_is_refused_with_both_numbers() -> None:
     async def story(_: LinkServer, bad: RawClient) -> None:
         bad.say(Hello(LINK_PROTOCOL + 1, PEER))
         (fault,) = await bad.hear_all()
-        assert fault == Fault("wrong_protocol", "the scheduler speaks protocol 4, the peer 5")
+        assert fault == Fault("wrong_protocol", "the scheduler speaks protocol 5, the peer 6")
 
     with_two_clients(story)
 

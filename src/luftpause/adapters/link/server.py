@@ -13,6 +13,7 @@ from luftpause.adapters.link.conversation import Conversation
 from luftpause.adapters.link.gathering import Gathering
 from luftpause.adapters.link.wire import CLOSE_S, Wire
 from luftpause.core.model.ids import PeerId
+from luftpause.ports.launcher import LauncherDesk
 from luftpause.ports.scheduler import SchedulerDesk
 
 CONNECTIONS_MAX: Final = 1024
@@ -37,7 +38,10 @@ class Graces:
 
 
 class LinkServer:
-    """Serves a desk at `host:port`; port 0 picks a free one. `token` is what every peer must present, empty: none."""
+    """Serves a desk at `host:port`; port 0 picks a free one. `token` is what every peer must present, empty: none.
+
+    Without `launchers` none may join.
+    """
 
     def __init__(
         self,
@@ -47,7 +51,9 @@ class LinkServer:
         port: int = 0,
         token: str = "",
         graces: Graces | None = None,
+        launchers: LauncherDesk | None = None,
     ) -> None:
+        self._launchers = launchers
         graces = graces or Graces()
         self._desk = desk
         self._gathering = Gathering(grace_s=graces.resync_s, others_s=graces.others_s, models=desk.models)
@@ -142,5 +148,12 @@ class LinkServer:
         self._desk.peer_lost(peer)
 
     def _new_wire(self) -> Wire:
-        conversation = Conversation(self._desk, self, self._gathering, token=self._token, instance=self._instance)
+        conversation = Conversation(
+            self._desk,
+            self,
+            self._gathering,
+            token=self._token,
+            instance=self._instance,
+            launchers=self._launchers,
+        )
         return conversation.new_wire()
