@@ -1,5 +1,5 @@
 # Thin wrappers; everything also works without make: sh scripts/up, sh scripts/test, sh scripts/check.
-.PHONY: check fix test nightly clients bench docs up venv lock
+.PHONY: check fix test nightly clients bench swap docs up venv lock
 
 check: venv
 	@sh scripts/check
@@ -22,6 +22,9 @@ bench: venv
 	@.venv/bin/python benchmarks/link.py
 	@.venv/bin/python benchmarks/sim.py
 	@sh scripts/bench
+
+swap: venv
+	@sh scripts/swap
 
 docs: venv
 	@.venv/bin/python scripts/docs.py
