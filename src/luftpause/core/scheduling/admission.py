@@ -51,8 +51,8 @@ def capacity(replica: Replica) -> int | None:
 
 
 def has_room(replica: Replica, service_class: ServiceClass) -> bool:
-    """Say whether the replica may take a turn of this class now."""
-    if replica.closed_until is not None or replica.draining:
+    """Say whether the replica may take a turn of this class now, if it is not about to go: then nobody asks."""
+    if replica.closed_until is not None:
         return False
     limit = capacity(replica)
     if limit is None or replica.in_flight == 0:

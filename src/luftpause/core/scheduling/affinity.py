@@ -16,6 +16,7 @@ from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.state import Life, Pool, Replica, Run, Service, services_of
 
 Replicas = Map[ReplicaId, Replica]
+Serving = Map[Service, tuple[ReplicaId, ...]]
 
 
 def bound_to(replicas: Replicas, run: Run) -> Replica | None:
@@ -81,6 +82,22 @@ def candidates(replicas: Replicas, serving: Map[Service, tuple[ReplicaId, ...]],
         home = replicas.get(pool)
         return () if home is None else (home,)
     return tuple(replicas[replica] for replica in serving.get(pool, ()))
+
+
+def enlisted(serving: Serving, replicas: Replicas, replica: Replica) -> Serving:
+    """Return who serves what when a replica serves all that it is declared to, in order of declaration."""
+    for service in services_of(replica.spec):
+        names = (*serving.get(service, ()), replica.replica)
+        serving = serving.set(service, tuple(sorted(names, key=lambda name: replicas[name].order)))
+    return serving
+
+
+def delisted(serving: Serving, replica: Replica) -> Serving:
+    """The inverse of `enlisted`."""
+    for service in services_of(replica.spec):
+        rest = tuple(other for other in serving.get(service, ()) if other != replica.replica)
+        serving = serving.set(service, rest) if rest else serving.delete(service)
+    return serving
 
 
 def choose(among: Iterable[Replica], service_class: ServiceClass, home: ReplicaId | None) -> Replica | None:

@@ -12,7 +12,7 @@ from immutables import Map
 from luftpause.core.model.ids import Instant, ModelName, PeerId, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
-from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, keeps_room, pool_of
+from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, delisted, enlisted, keeps_room, pool_of
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
 from luftpause.core.scheduling.lanes import Away, back, gone, inserted, renewed, taken_out
 from luftpause.core.scheduling.parts import followed, recounted
@@ -30,7 +30,6 @@ from luftpause.core.scheduling.state import (
     Run,
     State,
     Turn,
-    services_of,
 )
 
 
@@ -135,16 +134,16 @@ class Draft:
     def declare(self, replica: Replica) -> None:
         """Put a declared replica in, and list it under all that it serves."""
         self.set_replica(replica)
-        for service in services_of(replica.spec):
-            serving = (*self.serving.get(service, ()), replica.replica)
-            in_order = sorted(serving, key=lambda other: self.replicas[other].order)
-            self.serving = self.serving.set(service, tuple(in_order))
+        self.enlist(replica)
+
+    def enlist(self, replica: Replica) -> None:
+        """List a replica under all that it serves."""
+        self.serving = enlisted(self.serving, self.replicas, replica)
 
     def withdraw(self, replica: Replica) -> None:
-        """Take a replica off the lists of all that it serves; the exact inverse of what `declare` lists."""
-        for service in services_of(replica.spec):
-            rest = tuple(other for other in self.serving.get(service, ()) if other != replica.replica)
-            self.serving = self.serving.set(service, rest) if rest else self.serving.delete(service)
+        """Take a replica off the lists of all that it serves, if it is on them: the exact inverse of `enlist`."""
+        if not replica.draining:
+            self.serving = delisted(self.serving, replica)
 
     def drop_replica(self, replica: ReplicaId) -> None:
         """Take a replica out that is neither declared nor in use."""
@@ -157,7 +156,7 @@ class Draft:
         self.runs = self.runs.set(part, run)
         if old is None:
             self.models_of = self.models_of.set(run.run, (*self.models_of.get(run.run, ()), run.model))
-        self.run_counts = recounted(self.run_counts, self.runs, self.models_of[run.run], old, run)
+        self.run_counts = recounted(self.run_counts, self.runs, self.models_of, old, run)
         if run.out_on is not None or (old is not None and old.out_on is not None):
             self.tools = followed(self.tools, old, run)
         if self.residency.models:
@@ -175,7 +174,7 @@ class Draft:
         for turn_id in run.turns:
             self.turns = self.turns.set(turn_id, self.turns[turn_id]._replace(in_run=False))
         self.runs = self.runs.delete(run.part)
-        self.run_counts = recounted(self.run_counts, self.runs, self.models_of[run.run], run, None)
+        self.run_counts = recounted(self.run_counts, self.runs, self.models_of, run, None)
         self.tools = followed(self.tools, run, None)
         if self.residency.models:
             self._follow_pause(run.model, run, None)

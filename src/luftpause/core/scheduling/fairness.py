@@ -74,7 +74,7 @@ class _Queue:
         """Add the pools that a replica with room serves. Any other replica had none before, and has none now."""
         for name in self._draft.take_stirred():
             replica = self._draft.replicas.get(name)
-            if replica is None:
+            if replica is None or replica.draining:
                 continue
             pools = [pool for pool in pools_of(replica) if pool in self._draft.lanes]
             for service_class in CLASSES_IN_ORDER if pools else ():

@@ -129,7 +129,7 @@ def _check_replicas(state: State) -> None:
         assert replica.load is not None or not replica.foreign, f"{name} has foreign load and reports none"
         assert replica.foreign >= 0, f"foreign load of {replica.foreign} on {name}"
         assert replica.peak >= replica.in_flight, f"{name} has {replica.in_flight} in flight, {replica.peak} at most"
-        if replica.declared and replica.spec is not None:
+        if replica.declared and replica.spec is not None and not replica.draining:
             for model in set(replica.spec.models):
                 serving.setdefault((replica.spec.kind, model), []).append((replica.order, name))
     assert not in_flight, f"turns in flight on unknown replicas: {in_flight}"

@@ -37,16 +37,21 @@ def seen_as(parts: Sequence[Run], one_more: Run | None = None) -> Seen | None:
 
 
 def recounted(
-    counts: Map[Seen, int], runs: Map[Part, Run], models: Sequence[ModelName], old: Run | None, new: Run | None
+    counts: Map[Seen, int],
+    runs: Map[Part, Run],
+    models_of: Map[RunId, tuple[ModelName, ...]],
+    old: Run | None,
+    new: Run | None,
 ) -> Map[Seen, int]:
-    """Return how many runs are seen as what when one part changes of a run that asks these models."""
+    """Return how many runs are seen as what when one part of a run changes."""
     before = None if old is None else (old.phase, old.service_class)
     after = None if new is None else (new.phase, new.service_class)
     if before == after:
         return counts
+    part = new or old
+    assert part is not None, "something changed"
+    models = models_of[part.run]
     if len(models) > 1:
-        part = new or old
-        assert part is not None, "something changed"
         others = [runs[part.run, model] for model in models if model != part.model]
         before, after = seen_as(others, old), seen_as(others, new)
     return counts if before == after else counted(counted(counts, before, -1), after, 1)

@@ -99,14 +99,19 @@ def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
 
 def set_ready(draft: Draft, replica: ReplicaId) -> None:
     """Take a declared replica in as healthy without a probe: its launcher has seen its engine ready."""
-    fresh = draft.replicas[replica]._replace(healthy=True, seen_healthy=True, draining=False, why="")
+    fresh = draft.replicas[replica]._replace(healthy=True, seen_healthy=True, why="")
     draft.set_replica(fresh)
     _reassign(draft, _away(draft, fresh))
 
 
 def set_draining(draft: Draft, replica: ReplicaId, *, draining: bool) -> None:
     """Let a replica take no more turns, or take them again; those held for it wait elsewhere meanwhile."""
-    fresh = draft.replicas[replica]._replace(draining=draining)
+    known = draft.replicas[replica]
+    fresh = known._replace(draining=draining)
+    if draining:
+        draft.withdraw(known)
+    elif known.draining:
+        draft.enlist(fresh)
     draft.set_replica(fresh)
     _reassign(draft, _held_in(draft, replica) if draining else _away(draft, fresh))
 

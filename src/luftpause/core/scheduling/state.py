@@ -277,7 +277,7 @@ class State(NamedTuple):
         run_deadlines: when to look at a part of a run next: never after it has been at rest for too long.
         replica_deadlines: when to look at a closed replica next: never later than a moment after it is to open.
         models_of: the models that take part in each run, in the order in which they were asked first.
-        serving: declared replicas by what they offer, in order of declaration.
+        serving: declared replicas by what they offer, in order of declaration, but for those that drain.
         lanes: held turns by pool and lane, each lane in order of arrival.
         away: held turns by the home that they are away from, with their places.
         lapsed: turns in flight that were given up for want of a sign of life: their dataplane may be frozen only.
