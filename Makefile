@@ -1,5 +1,5 @@
 # Thin wrappers; everything also works without make: sh scripts/up, sh scripts/test, sh scripts/check.
-.PHONY: check fix test nightly clients conformance bench compile docs up venv lock
+.PHONY: check fix test nightly clients conformance bench compile swap docs up venv lock
 
 check: venv
 	@sh scripts/check
@@ -29,6 +29,9 @@ bench: venv
 
 compile:
 	@sh scripts/compile
+
+swap: venv
+	@sh scripts/swap
 
 docs: venv
 	@.venv/bin/python scripts/docs.py

@@ -220,7 +220,7 @@ def test_a_port_that_somebody_listens_on_is_refused_before_anything_starts(addre
 
 
 def test_a_free_port_can_be_listened_on() -> None:
-    port = LocalProcessHost(os.environ).free_port()
+    port = LocalProcessHost(os.environ).free_port("127.0.0.1")
     with socket.create_server(("127.0.0.1", port)):
         pass
 

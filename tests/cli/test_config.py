@@ -1,7 +1,9 @@
 """`luftpause config`."""
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner, Result
@@ -55,3 +57,49 @@ def test_explain_of_an_unknown_key_exits_with_2_and_names_the_nearest() -> None:
 
 def test_schema_is_json() -> None:
     assert json.loads(config("schema").output)["title"] == "luftpause.toml"
+
+
+def test_import_prints_a_configuration_that_can_be_used_and_notes_beside_it() -> None:
+    Path("swap.yaml").write_text('{"models": {"m": {"cmd": "serve ${PORT}", "filters": {}}}}', "utf-8")
+    answer = config("import", "llama-swap", "swap.yaml")
+    assert (answer.exit_code, answer.stderr) == (0, "note: models.m.filters: has no counterpart here\n")
+    Path("luftpause.toml").write_text(answer.stdout, "utf-8")
+    assert config("check").output == "ok: luftpause.toml (replicas: 0, models to launch: 1, tools: 0)\n"
+
+
+def test_import_of_something_else_says_so() -> None:
+    Path("other.yaml").write_text('{"services": {}}', "utf-8")
+    answer = config("import", "llama-swap", "other.yaml")
+    assert answer.exit_code == 1
+    assert "no llama-swap configuration: it has no `models`" in answer.stderr
+
+
+def test_import_of_yaml_needs_its_package_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("swap.yaml").write_text("models:\n  m:\n    cmd: serve ${PORT}\n", "utf-8")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    answer = config("import", "llama-swap", "swap.yaml")
+    assert answer.exit_code == 1
+    assert "pip install 'luftpause[import]'" in answer.stderr
+    monkeypatch.setitem(sys.modules, "yaml", stand_in())
+    answer = config("import", "llama-swap", "swap.yaml")
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    assert 'command = ["serve","${port}"]' in answer.stdout
+    Path("swap.yaml").write_text("{ bad", "utf-8")
+    assert "is not valid YAML: bad" in config("import", "llama-swap", "swap.yaml").stderr
+
+
+def stand_in() -> ModuleType:
+    """The package, as far as it is used."""
+
+    class YamlError(Exception):
+        """As the package's."""
+
+    def safe_load(text: bytes) -> object:
+        if b"bad" in text:
+            raise YamlError("bad")
+        return {"models": {"m": {"cmd": "serve ${PORT}"}}}
+
+    module = ModuleType("yaml")
+    for name, value in {"YAMLError": YamlError, "safe_load": safe_load}.items():
+        setattr(module, name, value)
+    return module

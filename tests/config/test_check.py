@@ -218,3 +218,13 @@ QUANTITIES = [
 def test_every_duration_and_size_of_the_schema_is_checked(section: str, name: str, title: str) -> None:
     too_much = "999d" if title == "duration" else "9999999TiB"
     assert [line.partition(":")[0] for line in found(**{section: {name: too_much}})] == [f"{section}.{name}"]
+
+
+def test_rules_lead_to_models_that_are_declared() -> None:
+    assert found(default_model="x") == []
+    assert found(**replica(), default_model="x", heuristics={"code": "m", "images": "y"}, rules=[{"to": "z"}]) == [
+        "default_model: no [[replicas]] and no [[launcher.models]] has a model 'x'",
+        "rules[0].to: no [[replicas]] and no [[launcher.models]] has a model 'z'",
+        "heuristics.images: no [[replicas]] and no [[launcher.models]] has a model 'y'",
+    ]
+    assert found(rules=[{"to": "z", "model": "("}])[0].startswith("rules[0].model: is no regular expression: ")

@@ -51,7 +51,7 @@ def test_secrets_are_names_only(found: Loaded) -> None:
     ("key", "expected"),
     [
         ("runtime.port", ["runtime.port"]),
-        ("launcher", ["launcher.model_dir", "launcher.log_dir", "launcher.stop_grace", "launcher.models"]),
+        ("launcher.stop_grace", ["launcher.stop_grace"]),
         ("replicas[0].name", ["replicas[0].name"]),
         ("tools", ["name", "command", "url", "env", "token_env", "timeout", "timeout_max", "concurrency"]),
     ],

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, inspect
 
-from luftpause.config.schema import Config, Duration, Name, Port, Size
+from luftpause.config.schema import Config
 from luftpause.config.shape import expectation, faults, known_keys, nearest, root, type_at, unknown_key
+from luftpause.config.value_types import Duration, Name, Port, Size
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):

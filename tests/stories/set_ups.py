@@ -27,8 +27,9 @@ def launched_engines(*options: str, instances: int = 2) -> str:
     words = ["${python}", "-m", "luftpause", "fake-engine", "--port", "${port}", "--model", "${model}", *options]
     command = ", ".join(f'"{word}"' for word in words)
     return (
+        "\n[launcher]\nauto_restart = true\n"
         f'\n[[launcher.models]]\nname = "{MODEL}"\nbackend = "command"\ncommand = [{command}]\n'
-        f"instances = {instances}\n"
+        f'instances = {instances}\npreload = true\nttl = "never"\n'
     )
 
 

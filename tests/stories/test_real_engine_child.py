@@ -10,7 +10,7 @@ import textwrap
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,17 +26,12 @@ from openai.types.chat import (
     ChatCompletionMessageFunctionToolCall,
 )
 
-from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.llama_cpp.discover import LocalLlamaCpp, find_local_engine, find_local_model
 from luftpause.adapters.process_host import LocalProcessHost
-from luftpause.config.schema import Launcher
-from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId
-from luftpause.core.model.replicas import ReplicaSpec
-from luftpause.core.model.turns import TurnOffer
-from luftpause.core.scheduling.events import TurnReport
-from luftpause.ports.scheduler import Ticket
-from luftpause.services.launcher.planning import plan
-from luftpause.services.launcher.service import LauncherService
+from luftpause.config.launcher_schema import Launcher
+from luftpause.core.scheduling.residency.events import ModelDown, ModelUp
+from luftpause.services.launcher.planning import Machine, plan
+from services.launcher.launcher_world import Ground, launched
 
 # Without a PATH: the story is about the server that runs in a process of our own.
 ENGINE = find_local_engine({})
@@ -108,11 +103,11 @@ def found() -> tuple[LocalLlamaCpp, Path]:
 
 def command(port: int) -> tuple[str, ...]:
     engine, model = found()
-    return engine.command(model=model, port=str(port), alias="smollm2", args=())
+    return engine.command(model=model, host="127.0.0.1", port=str(port), alias="smollm2", args=())
 
 
 def start() -> Child:
-    port = LocalProcessHost({}).free_port()
+    port = LocalProcessHost({}).free_port("127.0.0.1")
     process = subprocess.Popen(command(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     child = Child(process, f"http://127.0.0.1:{port}")
     wait_healthy(child)
@@ -240,7 +235,7 @@ def test_the_friendly_signal_ends_it() -> None:
 
 
 def test_a_killed_parent_takes_it_along() -> None:
-    port = LocalProcessHost({}).free_port()
+    port = LocalProcessHost({}).free_port("127.0.0.1")
     parent_code = textwrap.dedent(
         """
         import subprocess, sys, time
@@ -267,57 +262,23 @@ def is_running(pid: int) -> bool:
     return bool(shown.strip()) and not shown.strip().startswith("Z")
 
 
-class RecordingLink:
-    """A scheduler that only remembers which replicas there are."""
-
-    def __init__(self) -> None:
-        self.specs: dict[ReplicaId, ReplicaSpec] = {}
-
-    async def add_replica(self, spec: ReplicaSpec) -> None:
-        self.specs[spec.replica] = spec
-
-    async def remove_replica(self, replica: ReplicaId) -> None:
-        self.specs.pop(replica, None)
-
-    async def admit(self, offer: TurnOffer) -> Ticket:
-        raise NotImplementedError
-
-    def report(self, report: TurnReport) -> None:
-        raise NotImplementedError
-
-    async def end_run(self, principal: PrincipalId, run: RunId) -> bool:
-        raise NotImplementedError
-
-    async def models(self) -> Sequence[ModelName]:
-        raise NotImplementedError
-
-
 def test_the_launcher_brings_up_two_real_replicas_and_takes_them_down(tmp_path: Path) -> None:
     engine, model = found()
     section = {"models": [{"name": "smollm2", "backend": "llama.cpp", "model_path": str(model), "instances": 2}]}
-    planned = plan(msgspec.convert(section, Launcher), engine=engine, bundled_model=model)
+    planned = plan(msgspec.convert(section, Launcher), Machine(engine=engine, bundled_model=model, ram=2**34))
 
     async def story() -> list[int]:
-        link, engines, ready = RecordingLink(), HttpEngines(), asyncio.Event()
-        host = LocalProcessHost(os.environ, log_dir=tmp_path)
-        service = LauncherService(
-            planned,
-            host,
-            engines=engines,
-            link=link,
-            on_change=lambda _: ready.set() if all(v.state == "ready" for v in service.snapshot()) else None,
-        )
-        await service.start()
-        try:
+        ground = Ground(host=LocalProcessHost(os.environ, log_dir=tmp_path))
+        async with launched(*planned.models, ground=ground) as world:
+            world.scheduler.load("smollm2")
             async with asyncio.timeout(START_S_MAX):
-                await ready.wait()
-            assert sorted(link.specs) == ["smollm2-1", "smollm2-2"]
-            assert "llamacpp:requests_processing 0" in await asyncio.to_thread(scrape, service.snapshot()[1].url)
-            return [view.pid for view in service.snapshot()]
-        finally:
-            await service.close()
-            await engines.close()
-            assert link.specs == {}
+                up = await world.scheduler.until(ModelUp)
+                await world.until_state("ready", times=2)
+            assert up.memory > 2 * model.stat().st_size
+            views = world.launcher.snapshot()
+            assert "llamacpp:requests_processing 0" in await asyncio.to_thread(scrape, views[1].url)
+        assert isinstance(world.scheduler.reports[-1], ModelDown)
+        return [view.pid for view in views]
 
     pids = asyncio.run(story())
     assert not any(map(is_running, pids))

@@ -12,14 +12,17 @@ import signal as signals
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from luftpause.adapters.process_log import ProcessLog
+from luftpause.adapters import process_table
+from luftpause.adapters.process_log import LineRing, ProcessLog
+from luftpause.adapters.process_marks import WORD_VARIABLE, ProcessMarks
 from luftpause.adapters.tether import tethered
 from luftpause.core.processes.actions import StopSignal
-from luftpause.ports.processes import CouldNotStartError, Launch, ProcessEnd
+from luftpause.ports.processes import CouldNotStartError, Launch, LogSlice, ProcessEnd
 
 _LOG = logging.getLogger("luftpause.launcher")
 _INHERITED = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS"))
@@ -30,9 +33,16 @@ _LAST_OUTPUT_S = 1.0
 
 
 class LocalProcess:
-    """A child process and its group; see `RunningProcess`."""
+    """A child process and its group; see `RunningProcess`. `on_gone` is called, in any thread, once all of it is."""
 
-    def __init__(self, child: subprocess.Popen[bytes], log: ProcessLog, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        child: subprocess.Popen[bytes],
+        log: ProcessLog,
+        loop: asyncio.AbstractEventLoop,
+        on_gone: Callable[[], None],
+    ) -> None:
+        self._on_gone = on_gone
         self._child = child
         self._log = log
         self._loop = loop
@@ -59,6 +69,10 @@ class LocalProcess:
         """Return the last lines that it wrote so far, oldest first."""
         return self._log.tail()
 
+    def listens_on(self, port: int) -> bool | None:
+        """Return whether it, or a child of it, is who listens on the port; None where nobody can tell."""
+        return process_table.listens(self._child.pid, port)
+
     def signal(self, signal: StopSignal) -> None:
         """Signal the whole group. Nothing happens when all of it is gone."""
         with self._reaping:
@@ -76,6 +90,7 @@ class LocalProcess:
             _signal_group(self._child.pid, signals.SIGKILL)
             self._alive = False
         code = self._child.wait()
+        self._on_gone()
         self._reader.join(_LAST_OUTPUT_S)
         end = ProcessEnd(code=code, tail=self._log.tail())
         try:
@@ -97,15 +112,25 @@ class LocalProcessHost:
     Args:
         env: the variables to choose from; `os.environ` outside tests.
         log_dir: where each process's output is kept as `NAME.log` and `NAME.log.1`; None keeps only the last lines.
+        marks: where each process is remembered, for a launcher that comes after us.
     """
 
-    def __init__(self, env: Mapping[str, str], *, log_dir: Path | None = None) -> None:
+    def __init__(
+        self, env: Mapping[str, str], *, log_dir: Path | None = None, marks: ProcessMarks | None = None
+    ) -> None:
         self._env = {name: value for name, value in env.items() if _is_inherited(name)}
         self._log_dir = log_dir
+        self._marks = marks or ProcessMarks(None)
+        self._rings: defaultdict[str, LineRing] = defaultdict(LineRing)
 
-    def free_port(self) -> int:
-        """Return a port on 127.0.0.1 that nobody listens on now."""
-        with socket.create_server(("127.0.0.1", 0)) as probe:
+    def lines(self, name: str, after: int) -> LogSlice:
+        """Return what processes of a name wrote from a line on, as far as it is kept."""
+        ring = self._rings.get(name)
+        return LogSlice(lines=(), next=0) if ring is None else ring.since(after)
+
+    def free_port(self, host: str) -> int:
+        """Return a port at an address of this machine that nobody listens on now."""
+        with socket.create_server((host, 0)) as probe:
             port: int = probe.getsockname()[1]
         return port
 
@@ -115,20 +140,22 @@ class LocalProcessHost:
         Raises:
             CouldNotStartError: there is no such process; the message says why.
         """
-        if launch.port and not _is_free(launch.port):
-            raise CouldNotStartError(f"port {launch.port} on 127.0.0.1 is taken by another program")
+        if launch.port and not _is_free(launch.host, launch.port):
+            message = f"port {launch.port} on {launch.host} is taken by another program"
+            raise CouldNotStartError(message, port_taken=True)
         path = launch.env.get("PATH", self._env.get("PATH"))
         if not launch.argv or shutil.which(launch.argv[0], path=path) is None:
             shown = repr(launch.argv[0]) if launch.argv else "nothing"
             raise CouldNotStartError(f"cannot run {shown}: no such program")
         try:
-            log = ProcessLog(self._log_dir, launch.name)
+            log = ProcessLog(self._log_dir, launch.name, self._rings[launch.name])
         except OSError as error:
             raise CouldNotStartError(f"cannot keep its log in {str(self._log_dir)!r}: {error}") from error
+        word = self._marks.new_word()
         try:
             child = subprocess.Popen(
                 tethered(launch.argv),
-                env={**self._env, **launch.env},
+                env={**self._env, **launch.env, WORD_VARIABLE: word},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -137,17 +164,18 @@ class LocalProcessHost:
         except (OSError, ValueError) as error:
             log.close()
             raise CouldNotStartError(f"cannot run {launch.argv[0]!r}: {error}") from error
-        return LocalProcess(child, log, asyncio.get_running_loop())
+        self._marks.keep(launch.name, word, child.pid)
+        return LocalProcess(child, log, asyncio.get_running_loop(), lambda: self._marks.drop(word))
 
 
 def _is_inherited(name: str) -> bool:
     return name in _INHERITED or name.startswith(_INHERITED_PREFIX)
 
 
-def _is_free(port: int) -> bool:
+def _is_free(host: str, port: int) -> bool:
     # Binding says more than connecting: it also finds one that listens on all addresses or does not answer.
     try:
-        with socket.create_server(("127.0.0.1", port)):
+        with socket.create_server((host, port)):
             return True
     except OSError:
         return False

@@ -7,21 +7,53 @@ from collections import deque
 from pathlib import Path
 from typing import Final
 
+from luftpause.ports.processes import LogSlice
+
 _LOG = logging.getLogger("luftpause.launcher")
 LINES_MAX: Final = 40
 LINE_CHARS_MAX: Final = 500
+RING_LINES_MAX: Final = 1000
+"""Lines of one name that are kept to look at, over all processes of that name."""
 FILE_BYTES_MAX: Final = 4 * 2**20
 """A file that grew past this becomes `NAME.log.1`, in place of the one before it."""
+
+
+class LineRing:
+    """The last lines of all processes of one name, each with its number. Used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lines: deque[str] = deque(maxlen=RING_LINES_MAX)
+        self._count = 0
+
+    def extend(self, lines: list[str]) -> None:
+        """Take in lines."""
+        with self._lock:
+            self._lines.extend(lines)
+            self._count += len(lines)
+
+    def since(self, number: int) -> LogSlice:
+        """Return the lines that are kept from a number on, and the number of the next one; any number is fine."""
+        with self._lock:
+            first = self._count - len(self._lines)
+            lines = tuple(self._lines)[max(0, number - first) :]
+            return LogSlice(lines=lines, next=self._count)
 
 
 class ProcessLog:
     """A bounded log. Writing and reading may come from different threads.
 
+    Args:
+        directory: where its file is kept; None keeps no file.
+        name: what the file is called.
+        ring: where its lines go besides.
+
     Raises:
         OSError: the folder or the file cannot be made.
     """
 
-    def __init__(self, directory: Path | None, name: str) -> None:
+    def __init__(self, directory: Path | None, name: str, ring: LineRing | None = None) -> None:
+        self._ring = ring
         self._lock = threading.Lock()
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
         self._partial = b""
@@ -46,8 +78,11 @@ class ProcessLog:
         *whole, rest = (self._partial + chunk).split(b"\n")
         # A line without an end must not grow without bound.
         self._partial = rest[: LINE_CHARS_MAX * 4]
+        readable = [text for text in map(_readable, whole) if text]
         with self._lock:
-            self._lines.extend(text for text in map(_readable, whole) if text)
+            self._lines.extend(readable)
+        if self._ring is not None:
+            self._ring.extend(readable)
 
     def tail(self) -> tuple[str, ...]:
         """Return the last lines, oldest first, printable and cut."""

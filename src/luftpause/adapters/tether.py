@@ -26,7 +26,8 @@ def tethered(argv: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command line that runs `argv` tethered to this process; `argv` itself where that cannot be had."""
     if sys.platform != "linux":
         return argv
-    return (sys.executable, "-m", "luftpause.adapters.tether", str(os.getpid()), *argv)
+    # Neither site nor our own package is needed for that, and both take their time.
+    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), *argv)
 
 
 def main(arguments: list[str]) -> int:

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from luftpause.adapters.link.direct import DirectLink
+from luftpause.adapters.link.direct import DirectLauncherLink, DirectLink
 from luftpause.assembly.crew import crew_part
 from luftpause.assembly.parts import (
+    LauncherLinks,
     Plans,
     dataplane_part,
     engines_part,
@@ -21,16 +22,18 @@ from luftpause.assembly.parts import (
     scheduler_part,
 )
 from luftpause.services.launcher.instance import InstanceView
+from luftpause.services.launcher.service import LauncherService
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllInOne:
-    """Where everything answers: base URLs of the doors, and the link as host:port."""
+    """Where everything answers: base URLs of the doors, and the link as host:port. And who keeps the engines."""
 
     dataplane: str
     runtime: str
     scheduler: str
     link: str
+    launcher: LauncherService
 
 
 @asynccontextmanager
@@ -56,8 +59,9 @@ async def all_in_one(
         memory = await enter(memory_part(plans))
         service = await enter(scheduler_part(plans, engines, memory))
         link = DirectLink(service)
-        launcher = await enter(launcher_part(plans, link, engines, on_change))
-        listener = await enter(link_part(plans, service, memory))
+        links = LauncherLinks(orders=DirectLauncherLink(service.launchers), replicas=link)
+        launcher = await enter(launcher_part(plans, links, engines, on_change))
+        listener = await enter(link_part(plans, service, memory, service.launchers))
         status = await enter(scheduler_door(plans, service, listener))
         if plans.config.dataplane.workers > 1:
             dataplane = await enter(crew_part(plans, link_port=listener.port))
@@ -65,10 +69,11 @@ async def all_in_one(
             dataplane = (await enter(dataplane_part(plans, link, engines))).url
         turns_url = plans.config.runtime.dataplane_url or dataplane
         runtime = await enter(runtime_part(plans, engines, turns_url))
-        await launcher.start()
+        launcher.start()
         yield AllInOne(
             dataplane=dataplane,
             runtime=runtime.url,
             scheduler=status.url,
             link=f"{plans.config.scheduler.host}:{listener.port}",
+            launcher=launcher,
         )

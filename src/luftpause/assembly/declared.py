@@ -16,6 +16,8 @@ from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId
 from luftpause.core.model.principals import Principal
 from luftpause.core.model.replicas import Endpoint, EngineKind, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.residency.state import ResidencyLimits
+from luftpause.core.scheduling.routing import Routing, Rule
 from luftpause.core.scheduling.state import Limits
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.runtime.orders import RuntimeSettings
@@ -120,6 +122,7 @@ def dataplane_settings(config: Config) -> DataplaneSettings:
             seconds(config.dataplane.renew_period), seconds(config.scheduler.turn_timeout) / RENEWALS_PER_TIMEOUT
         ),
         link_timeout_s=seconds(config.dataplane.link_timeout),
+        looks_inside=routing(config).looks_inside,
     )
 
 
@@ -131,15 +134,39 @@ def scheduler_settings(config: Config) -> SchedulerSettings:
         run_idle_expiry_s=seconds(section.run_idle_expiry),
         retry_after_s_max=seconds(section.retry_after_max),
         slow_start=section.slow_start,
+        residency=ResidencyLimits(
+            max_wait_s=seconds(config.launcher.max_wait), min_residency_s=seconds(config.launcher.min_residency)
+        ),
     )
     return SchedulerSettings(
         policy=section.policy,
         limits=limits,
+        routing=routing(config),
         tool_call_memory_s=seconds(section.tool_call_memory),
         probe_period_s=seconds(section.probe_period),
         probe_timeout_s=seconds(section.probe_timeout),
         probe_eager_s=seconds(section.probe_eager),
         not_ready_warning_s=seconds(section.not_ready_warning),
+    )
+
+
+def routing(config: Config) -> Routing:
+    """Return where turns of unknown models go."""
+    return Routing(
+        rules=tuple(
+            Rule(
+                to=ModelName(rule.to),
+                pattern=rule.model,
+                images=None if rule.images == "any" else rule.images == "with",
+                code_share=rule.code_density,
+                prompt_min=size_bytes(rule.prompt_min) if rule.prompt_min else 0,
+                prompt_max=size_bytes(rule.prompt_max) if rule.prompt_max else None,
+            )
+            for rule in config.rules
+        ),
+        images=ModelName(config.heuristics.images),
+        code=ModelName(config.heuristics.code),
+        default=ModelName(config.default_model),
     )
 
 
@@ -197,3 +224,8 @@ def upkeep(config: Config) -> Upkeep:
 def log_folder(config: Config) -> Path | None:
     """Return where engines' output goes; None keeps only its end, in memory."""
     return Path(config.launcher.log_dir).expanduser() if config.launcher.log_dir else None
+
+
+def marks_folder(config: Config) -> Path | None:
+    """Return where the launcher keeps marks of its engines; None where it starts none."""
+    return Path(config.launcher.state_dir).expanduser() if config.launcher.models else None

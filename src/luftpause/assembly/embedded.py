@@ -5,14 +5,26 @@ Both are ordinary declarations, so the default goes through the same rooms as a 
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, TypedDict
 
 import msgspec
 
-from luftpause.config.schema import Config, LauncherModel, ToolServer
+from luftpause.config.launcher_schema import LauncherModel
+from luftpause.config.schema import Config, ToolServer
 
 REAL_MODEL = "smollm2"
 FAKE_MODEL = "fake"
 INSTANCES = 2
+
+
+class _AtOnce(TypedDict):
+    preload: bool
+    persistent: bool
+    ttl: str
+
+
+_AT_ONCE: Final[_AtOnce] = {"preload": True, "persistent": True, "ttl": "never"}
+"""There is only this model, so it starts at once and stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +51,13 @@ def embedded(config: Config, *, engine: str | None, model: Path | None) -> Embed
     """
     tools = config.tools or [ToolServer(name="fake", command=["${python}", "-m", "luftpause", "fake-mcp", "--stdio"])]
     if engine is not None and model is not None:
-        declared = LauncherModel(name=REAL_MODEL, backend="llama.cpp", model_path=str(model), instances=INSTANCES)
+        declared = LauncherModel(
+            name=REAL_MODEL, backend="llama.cpp", model_path=str(model), instances=INSTANCES, **_AT_ONCE
+        )
         story = f"{INSTANCES} engines with the real model SmolLM2-135M-Instruct on llama.cpp ({engine})"
     else:
         command = ["${python}", "-m", "luftpause", "fake-engine", "--port", "${port}", "--model", "${model}"]
-        declared = LauncherModel(name=FAKE_MODEL, backend="command", command=command, instances=INSTANCES)
+        declared = LauncherModel(name=FAKE_MODEL, backend="command", command=command, instances=INSTANCES, **_AT_ONCE)
         missing = "llama.cpp" if engine is None else "the small model"
         story = (
             f"{INSTANCES} FAKE engines that answer with filler, because {missing} is not installed here "
@@ -52,7 +66,7 @@ def embedded(config: Config, *, engine: str | None, model: Path | None) -> Embed
     replace = msgspec.structs.replace
     filled = replace(
         config,
-        launcher=replace(config.launcher, models=[declared]),
+        launcher=replace(config.launcher, models=[declared], auto_restart=True),
         runtime=replace(config.runtime, default_model=config.runtime.default_model or declared.name),
         tools=tools,
     )

@@ -19,10 +19,12 @@ from luftpause.adapters.http_server import HttpServer
 from luftpause.adapters.journal_file.disk import DiskFolder
 from luftpause.adapters.journal_file.journal import FileJournal
 from luftpause.adapters.key_file import KeyFileError, key_in
-from luftpause.adapters.link.server import LinkServer
+from luftpause.adapters.link.server import Insiders, LinkServer
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
 from luftpause.adapters.memory_file import MemoryFile
+from luftpause.adapters.memory_meter import MachineMemory, ram_budget
 from luftpause.adapters.process_host import LocalProcessHost
+from luftpause.adapters.process_marks import ProcessMarks
 from luftpause.adapters.tools_mcp.tools import McpTools
 from luftpause.adapters.turns_http.client import HttpTurns
 from luftpause.adapters.turns_http.served_models import ServedModels
@@ -30,6 +32,7 @@ from luftpause.assembly.declared import (
     dataplane_settings,
     link_graces,
     log_folder,
+    marks_folder,
     patience,
     replica_specs,
     require_keys,
@@ -50,13 +53,14 @@ from luftpause.core.scheduling.events import MemoryRestored
 from luftpause.ports.crew import Crew
 from luftpause.ports.engines import Engines
 from luftpause.ports.journal import JournalFailedError
+from luftpause.ports.launcher import LauncherDesk, LauncherLink
 from luftpause.ports.scheduler import SchedulerDesk, SchedulerLink
 from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
 from luftpause.services.dataplane.routes import error_at
 from luftpause.services.launcher.instance import InstanceView
-from luftpause.services.launcher.planning import plan
-from luftpause.services.launcher.service import LauncherService
+from luftpause.services.launcher.planning import LauncherPlan, Machine, plan
+from luftpause.services.launcher.service import LauncherService, Tools
 from luftpause.services.runtime import http as runtime_http
 from luftpause.services.runtime.mcp_door.runtime_door import DoorParts
 from luftpause.services.runtime.service import RuntimeService
@@ -161,7 +165,9 @@ async def scheduler_door(plans: Plans, service: SchedulerService, listener: Link
 
 
 @asynccontextmanager
-async def link_part(plans: Plans, desk: SchedulerDesk, memory: Remembering) -> AsyncIterator[LinkServer]:
+async def link_part(
+    plans: Plans, desk: SchedulerDesk, memory: Remembering, launchers: LauncherDesk
+) -> AsyncIterator[LinkServer]:
     """The link for services in other processes."""
     section = plans.config.scheduler
     address = Address(host=section.host, port=section.port, option="scheduler.port")
@@ -172,7 +178,7 @@ async def link_part(plans: Plans, desk: SchedulerDesk, memory: Remembering) -> A
         port=section.port,
         token=plans.access.token,
         graces=link_graces(plans.config),
-        register=memory.keeper,
+        insiders=Insiders(register=memory.keeper, launchers=launchers),
     )
     try:
         await server.start()
@@ -260,24 +266,52 @@ async def _start_runtime(service: RuntimeService) -> None:
         raise StartFailedError(f"runtime.state_dir: {error}") from error
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LauncherLinks:
+    """The scheduler as a launcher holds it: for its orders and reports, and for replicas that it declares by itself."""
+
+    orders: LauncherLink
+    replicas: SchedulerLink
+
+
 @asynccontextmanager
 async def launcher_part(
-    plans: Plans, link: SchedulerLink, engines: Engines, on_change: Callable[[InstanceView], None] | None
+    plans: Plans,
+    links: LauncherLinks,
+    engines: Engines,
+    on_change: Callable[[InstanceView], None] | None,
+    *,
+    drain_s: float = 0.0,
 ) -> AsyncIterator[LauncherService]:
-    """The launcher, not started yet: engines start once every door is open, and end after all of them are closed.
+    """The launcher, not started yet: it joins once every door is open, and ends after all of them are closed.
+
+    Engines that a launcher left behind when it was killed are stopped first. `drain_s`: how long turns may take to end
+    at the end, where doors are elsewhere, seconds.
 
     Raises:
         ConfigError: a declared model cannot be started as it stands.
     """
     config = plans.config
-    launcher = LauncherService(
-        plan(config.launcher, engine=find_local_engine(os.environ), bundled_model=find_local_model()),
-        LocalProcessHost(os.environ, log_dir=log_folder(config)),
+    planned = launcher_plan(config)
+    marks = ProcessMarks(marks_folder(config))
+    await asyncio.to_thread(marks.stop_orphans, planned.stop_grace_s)
+    tools = Tools(
+        host=LocalProcessHost(os.environ, log_dir=log_folder(config), marks=marks),
         engines=engines,
-        link=link,
-        on_change=on_change,
+        meter=MachineMemory({device.device: at for at, device in enumerate(planned.devices[1:])}),
     )
+    launcher = LauncherService(planned, tools, link=links.orders, replicas=links.replicas, on_change=on_change)
     try:
         yield launcher
     finally:
-        await launcher.close()
+        await launcher.close(drain_s=drain_s)
+
+
+def launcher_plan(config: schema.Config) -> LauncherPlan:
+    """Return what this machine's launcher can start.
+
+    Raises:
+        ConfigError: a declared model cannot be started as it stands.
+    """
+    machine = Machine(engine=find_local_engine(os.environ), bundled_model=find_local_model(), ram=ram_budget())
+    return plan(config.launcher, machine)

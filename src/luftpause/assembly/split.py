@@ -2,16 +2,18 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from luftpause.adapters.link.client import RemoteLink
 from luftpause.assembly.crew import crew_part
 from luftpause.assembly.parts import (
+    LauncherLinks,
     Plans,
     dataplane_part,
     engines_part,
+    launcher_part,
     link_part,
     memory_part,
     runtime_part,
@@ -23,6 +25,8 @@ from luftpause.config.units import seconds
 from luftpause.core.model.ids import PeerId
 from luftpause.ports.crew import Crew
 from luftpause.ports.scheduler import LinkRefusedError
+from luftpause.services.launcher.instance import InstanceView
+from luftpause.services.launcher.service import LauncherService
 
 WELCOME_S = 1.0
 
@@ -46,7 +50,7 @@ async def scheduler_alone(plans: Plans) -> AsyncIterator[SchedulerAlone]:
         engines = await stack.enter_async_context(engines_part(plans))
         memory = await stack.enter_async_context(memory_part(plans))
         service = await stack.enter_async_context(scheduler_part(plans, engines, memory))
-        listener = await stack.enter_async_context(link_part(plans, service, memory))
+        listener = await stack.enter_async_context(link_part(plans, service, memory, service.launchers))
         status = await stack.enter_async_context(scheduler_door(plans, service, listener))
         yield SchedulerAlone(url=status.url, link=f"{plans.config.scheduler.host}:{listener.port}")
 
@@ -93,6 +97,42 @@ async def _linked_dataplane(plans: Plans, *, name: str, crew: Crew | None = None
         await _welcomed(link)
         async with engines_part(plans) as engines, dataplane_part(plans, link, engines, peer=peer, crew=crew) as door:
             yield door.url
+    finally:
+        await link.close()
+
+
+@asynccontextmanager
+async def launcher_alone(
+    plans: Plans, *, on_change: Callable[[InstanceView], None] | None = None
+) -> AsyncIterator[LauncherService]:
+    """Run the launcher for the length of a block. At the end its models go as soon as nobody uses them.
+
+    Raises:
+        ConfigError: a declared model cannot be started as it stands.
+        StartFailedError: the scheduler does not accept our token.
+    """
+    config = plans.config
+    scheduler = config.scheduler
+    if scheduler.port == 0:
+        raise StartFailedError("scheduler.port: is 0, so there is no telling where the scheduler's link is; name it")
+    link = RemoteLink(
+        scheduler.host,
+        scheduler.port,
+        peer=PeerId(f"launcher_{config.launcher.name}"),
+        token=plans.access.token,
+        retry_s=seconds(config.dataplane.link_retry),
+    )
+    await link.start()
+    try:
+        await _welcomed(link)
+        links = LauncherLinks(orders=link, replicas=link)
+        drain_s = seconds(config.dataplane.drain)
+        async with (
+            engines_part(plans) as engines,
+            launcher_part(plans, links, engines, on_change, drain_s=drain_s) as launcher,
+        ):
+            launcher.start()
+            yield launcher
     finally:
         await link.close()
 

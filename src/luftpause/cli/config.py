@@ -1,14 +1,19 @@
-"""`luftpause config`: look for mistakes, tell where values come from, print the JSON schema."""
+"""`luftpause config`: look for mistakes, tell where values come from, print the schema, import another program's."""
 
+import importlib
 import os
 from pathlib import Path
 
 import click
+import msgspec
 
+from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option, overrides_of, set_option
 from luftpause.config.explain import explain
+from luftpause.config.llama_swap import NotLlamaSwapError, imported
 from luftpause.config.load import Loaded, load
 from luftpause.config.reference import schema_json
+from luftpause.telemetry.printable import printable
 
 
 @click.group(short_help="Check and explain the configuration.")
@@ -47,6 +52,37 @@ def explain_values(ctx: click.Context, key: str, config: Path | None) -> None:
 def schema() -> None:
     """Print the JSON schema of luftpause.toml, for editors and other tools."""
     click.echo(schema_json(), nl=False)
+
+
+@command.command(name="import")
+@click.argument("source", type=click.Choice(["llama-swap"]))
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+def import_file(source: str, file: Path) -> None:
+    """Print a luftpause.toml that does what FILE of another program does; notes about the rest go to stderr."""
+    try:
+        found = imported(_yaml(file))
+    except NotLlamaSwapError as error:
+        raise CommandFailedError(f"{file}: no {source} configuration: {error}") from None
+    for note in found.notes:
+        click.echo(f"note: {printable(note)}", err=True)
+    click.echo(found.text, nl=False)
+
+
+def _yaml(file: Path) -> object:
+    """Return what a YAML file holds. One that is JSON, which is YAML too, needs no package for that."""
+    text = file.read_bytes()
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        pass
+    try:
+        yaml = importlib.import_module("yaml")
+    except ImportError:
+        raise CommandFailedError("reading YAML needs a package: pip install 'luftpause[import]'") from None
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CommandFailedError(f"{file} is not valid YAML: {error}") from None
 
 
 def _load(ctx: click.Context, config: Path | None) -> Loaded:

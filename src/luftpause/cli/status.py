@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -17,15 +16,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option
-from luftpause.config.check import EVERYWHERE
-from luftpause.config.load import load
 from luftpause.telemetry.printable import printable
-
-ANSWER_BYTES_MAX = 8 << 20
-TIMEOUT_S = 5.0
-TOKEN_ENV = "LUFTPAUSE_TOKEN"
 
 
 class ReplicaRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +96,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 @config_option
 def command(url: str | None, as_json: bool, watch: bool, interval: float, config: Path | None) -> None:
     """Show replicas, held turns, runs and tools, as the scheduler sees them."""
-    address = url or _configured_url(config)
+    address = url or configured_url(config)
     try:
         if as_json:
             _print_json(address, interval if watch else None)
@@ -120,35 +114,12 @@ def fetch(address: str, env: Mapping[str, str]) -> bytes:
     Raises:
         CommandFailedError: nothing answers there, or not with a status.
     """
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError as error:
-        raise CommandFailedError(f"{address} is no url: {error}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise CommandFailedError(f"{address} is no url; write it like http://127.0.0.1:5001")
-    path = f"{parts.path.rstrip('/').removesuffix('/status')}/status"
-    make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = make(parts.hostname, port, timeout=TIMEOUT_S)
-    headers = {"accept": "application/json"}
-    token = env.get(TOKEN_ENV, "").strip()
-    if token:
-        headers["authorization"] = f"Bearer {token}"
-    try:
-        connection.request("GET", path, headers=headers)
-        response = connection.getresponse()
+    with answer_of(address, "GET", "/status", env) as response:
         body = response.read(ANSWER_BYTES_MAX + 1)
-    except (OSError, http.client.HTTPException, ValueError) as error:
+        status = response.status
+    if status != http.client.OK or len(body) > ANSWER_BYTES_MAX:
         raise CommandFailedError(
-            f"no scheduler answers at {address} ({error}); start one with `luftpause up`"
-        ) from None
-    finally:
-        connection.close()
-    if response.status == 401:
-        raise CommandFailedError(f"{address} wants a token; set {TOKEN_ENV}")
-    if response.status != 200 or len(body) > ANSWER_BYTES_MAX:
-        raise CommandFailedError(
-            f"{address} is no scheduler: GET {path} answered {response.status}; give the address that"
+            f"{address} is no scheduler: GET /status answered {status}; give the address that"
             " `luftpause up` prints as status"
         )
     return body
@@ -200,17 +171,6 @@ def _peers(rows: Sequence[PeerRow]) -> Table:
     for row in rows:
         _add(peers, row.name, "up" if row.connected else "lost, in its grace", str(row.open_turns))
     return peers
-
-
-def _configured_url(config: Path | None) -> str:
-    scheduler = load(config, os.environ, {}).config.scheduler
-    if not scheduler.http_port:
-        raise CommandFailedError(
-            "scheduler.http_port is 0, so the configuration does not tell the scheduler's address;"
-            " give the one that `luftpause up` prints as status with --url"
-        )
-    host = "127.0.0.1" if scheduler.host in EVERYWHERE else scheduler.host
-    return f"http://{f'[{host}]' if ':' in host else host}:{scheduler.http_port}"
 
 
 def _print_json(address: str, interval: float | None) -> None:

@@ -20,6 +20,7 @@ from luftpause.cli.access import TOKEN_VARIABLE, access_of, access_option
 from luftpause.cli.event_log import event_log_options, recording_of
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
+from luftpause.cli.reloading import reloading
 from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
 from luftpause.cli.worker import worker_command
@@ -49,7 +50,7 @@ def command(options: ServiceOptions) -> None:
     """Start the LLM door, the MCP door, the scheduler and the declared engines in one process.
 
     Without a configuration file it starts two engines with a small real model if the `local` extra is installed, else
-    two fake ones, and says which. Ctrl-C ends everything.
+    two fake ones, and says which. Ctrl-C ends everything; SIGUSR1 reads the models to launch anew.
     """
     ctx = click.get_current_context()
     story = _story(options, ctx)
@@ -63,7 +64,8 @@ async def _run(story: _Story, options: ServiceOptions, stop: asyncio.Event) -> N
             _banner(story, addresses)
             announce({name: getattr(addresses, name) for name in ("dataplane", "runtime", "scheduler")})
             progress.opened(addresses)
-            await stop.wait()
+            with reloading(options, addresses.launcher):
+                await stop.wait()
 
 
 def _story(options: ServiceOptions, ctx: click.Context) -> _Story:
@@ -104,6 +106,7 @@ class _Progress:
         self._waiting = {
             f"{model.name}-{instance}"
             for model in story.plans.config.launcher.models
+            if model.preload and model.backend != "ollama"
             for instance in range(1, model.instances + 1)
         }
         self._addresses: AllInOne | None = None

@@ -4,17 +4,25 @@ Looks at values only; whether anything answers at an address is not its business
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Mapping
 
+from luftpause.config.check_launcher import check_launcher
+from luftpause.config.faults import (
+    argv_faults,
+    engine_url_faults,
+    environment_faults,
+    health_faults,
+    repeats,
+    url_faults,
+    variable_faults,
+)
 from luftpause.config.problems import KeyPath, dotted, shown
-from luftpause.config.schema import Config, LauncherModel, Principal, Replica, ToolServer
+from luftpause.config.schema import Config, Principal, Replica, ToolServer
 from luftpause.config.shape import Finding
 from luftpause.config.units import seconds, size_bytes
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, OPERATOR_PRINCIPAL
 
 _HOST = re.compile(r"[A-Za-z0-9._:%-]+")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised here, never bound
 """Hosts that mean every address of the machine."""
 _LOOPBACK = "127.0.0.1"
@@ -27,8 +35,7 @@ def check(config: Config) -> Iterator[Finding]:
     yield from _repeated_names(config)
     for at, replica in enumerate(config.replicas):
         yield from _replica(("replicas", at), replica)
-    for at, model in enumerate(config.launcher.models):
-        yield from _launcher_model(("launcher", "models", at), model)
+    yield from check_launcher(config.launcher)
     for at, tool in enumerate(config.tools):
         yield from _tool(("tools", at), tool)
     for at, principal in enumerate(config.principals):
@@ -38,7 +45,8 @@ def check(config: Config) -> Iterator[Finding]:
         if not _HOST.fullmatch(host):
             yield (section, "host"), f"expected a host name or address, got {shown(host)}"
     if config.runtime.dataplane_url:
-        yield from _url(("runtime", "dataplane_url"), config.runtime.dataplane_url)
+        yield from url_faults(("runtime", "dataplane_url"), config.runtime.dataplane_url)
+    yield from _rules(config)
     yield from _quantities(config)
     yield from _addresses(config)
 
@@ -64,41 +72,20 @@ def _repeated_names(config: Config) -> Iterator[Finding]:
         path: KeyPath = ("launcher", "models", at)
         models.append(((*path, "name"), model.name))
         models += [((*path, "aliases", nth), alias) for nth, alias in enumerate(model.aliases)]
-    yield from _repeats(((("replicas", at, "name"), item.name) for at, item in enumerate(config.replicas)))
-    yield from _repeats(models)
-    yield from _repeats(((("tools", at, "name"), item.name) for at, item in enumerate(config.tools)))
-    yield from _repeats(((("principals", at, "name"), item.name) for at, item in enumerate(config.principals)))
-
-
-def _repeats(named: Iterable[tuple[KeyPath, str]]) -> Iterator[Finding]:
-    first: dict[str, KeyPath] = {}
-    for path, name in named:
-        if name in first:
-            yield path, f"the name {shown(name)} is taken by {dotted(first[name])}"
-        first.setdefault(name, path)
+    yield from repeats(((("replicas", at, "name"), item.name) for at, item in enumerate(config.replicas)))
+    yield from repeats(models)
+    yield from repeats(((("tools", at, "name"), item.name) for at, item in enumerate(config.tools)))
+    yield from repeats(((("principals", at, "name"), item.name) for at, item in enumerate(config.principals)))
 
 
 def _replica(path: KeyPath, replica: Replica) -> Iterator[Finding]:
-    yield from _engine_url((*path, "url"), replica.url)
+    yield from engine_url_faults((*path, "url"), replica.url)
     for at, url in enumerate(replica.load_from):
-        yield from _engine_url((*path, "load_from", at), url)
+        yield from engine_url_faults((*path, "load_from", at), url)
     if not replica.models:
         yield (*path, "models"), "names no model; without one no turn can reach this replica"
-    yield from _health((*path, "health"), replica.health)
-    yield from _variable((*path, "api_key_env"), replica.api_key_env)
-
-
-def _launcher_model(path: KeyPath, model: LauncherModel) -> Iterator[Finding]:
-    if model.backend == "command" and not model.command:
-        yield (*path, "command"), "is missing; backend 'command' needs the program and its arguments"
-    if model.backend == "llama.cpp" and not model.model_path:
-        yield (*path, "model_path"), "is missing; backend 'llama.cpp' needs the model's file"
-    if model.port and model.instances > 1:
-        yield (*path, "port"), f"{model.instances} instances cannot share port {model.port}; leave it out or use 0"
-    yield from _health((*path, "health"), model.health)
-    yield from _argv((*path, "command"), model.command)
-    yield from _argv((*path, "args"), model.args, may_be_empty=True)
-    yield from _environment((*path, "env"), model.env)
+    yield from health_faults((*path, "health"), replica.health)
+    yield from variable_faults((*path, "api_key_env"), replica.api_key_env)
 
 
 def _tool(path: KeyPath, tool: ToolServer) -> Iterator[Finding]:
@@ -106,10 +93,35 @@ def _tool(path: KeyPath, tool: ToolServer) -> Iterator[Finding]:
         had = "both" if tool.url else "neither"
         yield path, f"has {had} of command (stdio) and url (streamable HTTP); it needs one of the two"
     if tool.url:
-        yield from _url((*path, "url"), tool.url)
-    yield from _argv((*path, "command"), tool.command)
-    yield from _environment((*path, "env"), tool.env)
-    yield from _variable((*path, "token_env"), tool.token_env)
+        yield from url_faults((*path, "url"), tool.url)
+    yield from argv_faults((*path, "command"), tool.command)
+    yield from environment_faults((*path, "env"), tool.env)
+    yield from variable_faults((*path, "token_env"), tool.token_env)
+
+
+def _rules(config: Config) -> Iterator[Finding]:
+    for at, rule in enumerate(config.rules):
+        path: KeyPath = ("rules", at)
+        if rule.model:
+            try:
+                re.compile(rule.model)
+            except re.error as error:
+                yield (*path, "model"), f"is no regular expression: {error}"
+        for key in ("prompt_min", "prompt_max"):
+            try:
+                if getattr(rule, key):
+                    size_bytes(getattr(rule, key))
+            except ValueError as error:
+                yield (*path, key), str(error)
+    known = {name for replica in config.replicas for name in replica.models}
+    known |= {name for model in config.launcher.models for name in (model.name, *model.aliases)}
+    targets: list[tuple[KeyPath, str]] = [(("default_model",), config.default_model)]
+    targets += [(("rules", at, "to"), rule.to) for at, rule in enumerate(config.rules)]
+    targets += [(("heuristics", key), getattr(config.heuristics, key)) for key in ("images", "code")]
+    for path, target in targets:
+        # Without any model here the names are those of launchers elsewhere.
+        if target and known and target not in known:
+            yield path, f"no [[replicas]] and no [[launcher.models]] has a model {shown(target)}"
 
 
 def _principal(path: KeyPath, principal: Principal) -> Iterator[Finding]:
@@ -117,68 +129,9 @@ def _principal(path: KeyPath, principal: Principal) -> Iterator[Finding]:
         yield (*path, "name"), f"{shown(principal.name)} has a meaning of its own; choose another name"
     if not principal.token_env:
         yield (*path, "token_env"), "is empty; name the environment variable that holds the token"
-    yield from _variable((*path, "token_env"), principal.token_env)
+    yield from variable_faults((*path, "token_env"), principal.token_env)
     if len(set(principal.classes)) < len(principal.classes):
         yield (*path, "classes"), "names a class twice"
-
-
-def _url(path: KeyPath, url: str) -> Iterator[Finding]:
-    fault = _url_fault(url)
-    if fault:
-        yield path, fault
-
-
-def _engine_url(path: KeyPath, url: str) -> Iterator[Finding]:
-    fault = _url_fault(url)
-    if fault:
-        yield path, fault
-    elif urlsplit(url).path.rstrip("/").endswith("/v1"):
-        yield path, "must not end in /v1; luftpause puts that before each route itself"
-
-
-def _url_fault(url: str) -> str:
-    # The url is not repeated where it may hold a password.
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        return f"is no url: {error}"
-    if "@" in parts.netloc:
-        return "must not hold a user or password; name a variable in api_key_env or token_env instead"
-    if parts.scheme not in ("http", "https"):
-        return f"expected a url that begins with http:// or https://, got {shown(url)}"
-    if not parts.hostname or port == 0 or not url.isprintable() or " " in url:
-        return f"expected a url such as 'http://127.0.0.1:30000', got {shown(url)}"
-    if parts.query or parts.fragment:
-        return "must end with its path; no '?' and no '#'"
-    return ""
-
-
-def _health(path: KeyPath, health: str) -> Iterator[Finding]:
-    if not health.startswith("/") or not health.isprintable() or " " in health:
-        yield path, f"expected a path such as '/health', got {shown(health)}"
-
-
-def _variable(path: KeyPath, name: str) -> Iterator[Finding]:
-    if name and not _VARIABLE.fullmatch(name):
-        # Whoever put the secret itself here must not find it in a log.
-        yield path, "must be the name of an environment variable that holds the secret, never the secret itself"
-
-
-def _argv(path: KeyPath, argv: list[str], *, may_be_empty: bool = False) -> Iterator[Finding]:
-    if argv and not argv[0] and not may_be_empty:
-        yield (*path, 0), "expected a program, got an empty text"
-    for at, argument in enumerate(argv):
-        if "\0" in argument:
-            yield (*path, at), "must not contain a NUL character"
-
-
-def _environment(path: KeyPath, env: Mapping[str, str]) -> Iterator[Finding]:
-    for name, value in env.items():
-        if not _VARIABLE.fullmatch(name):
-            yield (*path, name), "is no name for an environment variable"
-        elif "\0" in value:
-            yield (*path, name), "must not contain a NUL character"
 
 
 def _quantities(config: Config) -> Iterator[Finding]:
@@ -211,10 +164,7 @@ def _quantities(config: Config) -> Iterator[Finding]:
         (("runtime", "retry_pause"), config.runtime.retry_pause, True),
         (("runtime", "retry_pause_max"), config.runtime.retry_pause_max, True),
         (("runtime", "rate_limit_pause"), config.runtime.rate_limit_pause, False),
-        (("launcher", "stop_grace"), config.launcher.stop_grace, True),
     ]
-    for at, model in enumerate(config.launcher.models):
-        durations.append((("launcher", "models", at, "readiness_timeout"), model.readiness_timeout, False))
     for at, tool in enumerate(config.tools):
         durations.append((("tools", at, "timeout"), tool.timeout, False))
         durations.append((("tools", at, "timeout_max"), tool.timeout_max, False))

@@ -7,8 +7,8 @@ import msgspec
 
 from luftpause.config.load import Loaded, Origin
 from luftpause.config.problems import ConfigError, KeyPath, Problem, as_toml, dotted
-from luftpause.config.schema import Section
 from luftpause.config.shape import known_keys, unknown_key
+from luftpause.config.value_types import Section
 
 HIDDEN = "…"
 """Stands for each value of an `env` table: people put secrets there."""

@@ -7,62 +7,21 @@ The `Attributes` sections are what the generated reference and the JSON schema s
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
-Port = Annotated[int, Meta(ge=0, le=65535, description="0 picks a free port and prints it")]
-Name = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=128,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]*$",
-        title="name of letters, digits and ._:/@- that begins with a letter or digit",
-        examples=["llama-3.2-1b"],
-    ),
-]
-ToolServerName = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_-]{1,32}$",
-        title="name of at most 32 letters, digits, _ and -",
-        examples=["wikipedia"],
-    ),
-]
-Duration = Annotated[
-    str,
-    Meta(pattern=r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$", title="duration", examples=["10m", "500ms", "2h30m"]),
-]
-Size = Annotated[
-    str,
-    Meta(
-        pattern=r"^[0-9]+(\.[0-9]+)? ?(B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB)$",
-        title="size",
-        examples=["20GiB", "600MB"],
-    ),
-]
-AllowedHost = Annotated[
-    str,
-    Meta(
-        pattern=r"^[^\s/@]{1,255}$",
-        title="host name",
-        examples=["box.lan", "box.lan:8080"],
-    ),
-]
-Origin = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z][A-Za-z0-9+.-]*://[^\s/]{1,255}/?$",
-        title="web origin",
-        examples=["https://chat.example.org"],
-    ),
-]
-Engine = Literal["auto", "sglang", "vllm", "llama.cpp", "ollama", "router", "openai"]
-Backend = Literal["llama.cpp", "command"]
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What all sections share: immutable, by name, strict."""
+from luftpause.config.launcher_schema import Launcher
+from luftpause.config.value_types import (
+    AllowedHost,
+    Duration,
+    Engine,
+    Name,
+    OptionalSize,
+    Origin,
+    Port,
+    Section,
+    Size,
+    ToolServerName,
+)
 
 
 class Replica(Section, frozen=True):
@@ -89,54 +48,6 @@ class Replica(Section, frozen=True):
     health: str = "/health"
     load_from: list[str] = []
     dialects: list[Literal["chat", "messages", "responses"]] = []
-
-
-class LauncherModel(Section, frozen=True):
-    """A model whose engine this machine starts.
-
-    `command` may contain ${port}, ${model} and ${python}; it is never given to a shell.
-
-    Attributes:
-        name: what clients ask for as `model`; unique.
-        backend: what runs it: `llama.cpp` (its own HTTP server) or any other `command`.
-        aliases: further names for the same model.
-        model_path: the model's file, inside `launcher.model_dir`; needed by `llama.cpp`.
-        command: program and arguments of a `command` backend.
-        args: further arguments at the end of the engine's command line.
-        health: path whose 200 means ready.
-        port: where the engine listens on 127.0.0.1; 0 picks a free port, which several instances need.
-        instances: how many engine processes serve this model.
-        readiness_timeout: an engine that is not ready by then is stopped and counts as failed.
-        env: variables added to the engine's environment.
-    """
-
-    name: Name
-    backend: Backend
-    aliases: list[Name] = []
-    model_path: str = ""
-    command: list[str] = []
-    args: list[str] = []
-    health: str = "/health"
-    port: Port = 0
-    instances: Annotated[int, Meta(ge=1, le=64)] = 1
-    readiness_timeout: Duration = "5m"
-    env: dict[str, str] = {}
-
-
-class Launcher(Section, frozen=True):
-    """Engines on demand. Naming a model here is the opt-in.
-
-    Attributes:
-        model_dir: folder of the model files; relative to the working directory.
-        log_dir: folder for the engines' own output; empty means no files.
-        stop_grace: how long an engine may take to end by itself before it is killed.
-        models: the models, as `[[launcher.models]]`.
-    """
-
-    model_dir: str = "models"
-    log_dir: str = ""
-    stop_grace: Duration = "10s"
-    models: list[LauncherModel] = []
 
 
 class ToolServer(Section, frozen=True):
@@ -315,23 +226,61 @@ class Runtime(Section, frozen=True):
     allowed_origins: list[Origin] = []
 
 
+class Rule(Section, frozen=True):
+    """Where a turn goes whose model no replica and no launcher knows by name. The first rule that fits counts.
+
+    Attributes:
+        model: a regular expression that the asked name must match whole; empty: any name.
+        images: whether there must be a picture in the request.
+        code_density: at least this many in a hundred bytes of the request must be in fenced code.
+        prompt_min: the request must be at least this long.
+        prompt_max: the request must be at most this long.
+        to: the model that it goes to.
+    """
+
+    to: Name
+    model: Annotated[str, Meta(max_length=256)] = ""
+    images: Literal["any", "with", "without"] = "any"
+    code_density: Annotated[int, Meta(ge=0, le=100)] = 0
+    prompt_min: OptionalSize = ""
+    prompt_max: OptionalSize = ""
+
+
+class Heuristics(Section, frozen=True):
+    """Where a turn of an unknown model goes by what is in it, after all rules; each only where it has a target.
+
+    Attributes:
+        images: model for requests with a picture; empty: none.
+        code: model for requests of which at least 30 in a hundred bytes are fenced code; empty: none.
+    """
+
+    images: str = ""
+    code: str = ""
+
+
 class Config(Section, frozen=True):
     """The whole file.
 
     Attributes:
+        default_model: model of turns that ask for an unknown one, after all rules; empty: they are refused with a 404.
         replicas: endpoints that already run somewhere, as `[[replicas]]`.
         launcher: engines that this machine starts.
         tools: MCP tool servers for sub-agents, as `[[tools]]`.
         principals: who may come in, as `[[principals]]`; without any, whoever has `LUFTPAUSE_TOKEN`.
+        rules: where turns of unknown models go, as `[[rules]]`.
+        heuristics: where they go by what is in them, after all rules.
         dataplane: the LLM door.
         scheduler: where and when turns run.
         runtime: the MCP door.
     """
 
+    default_model: str = ""
     replicas: list[Replica] = []
     launcher: Launcher = Launcher()
     tools: list[ToolServer] = []
     principals: list[Principal] = []
+    rules: list[Rule] = []
+    heuristics: Heuristics = Heuristics()
     dataplane: Dataplane = Dataplane()
     scheduler: Scheduler = Scheduler()
     runtime: Runtime = Runtime()

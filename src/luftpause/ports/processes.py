@@ -5,11 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from luftpause.core.model.ids import DeviceId
 from luftpause.core.processes.actions import StopSignal
 
 
 class CouldNotStartError(Exception):
-    """No process came to be: the program is missing, may not be run, or its port is taken."""
+    """No process came to be: the program is missing, may not be run, or its port is taken (`port_taken`)."""
+
+    def __init__(self, message: str, *, port_taken: bool = False) -> None:
+        super().__init__(message)
+        self.port_taken = port_taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,13 +23,15 @@ class Launch:
 
     Attributes:
         name: what its log is called; unique among the processes that run.
-        port: where it will listen on 127.0.0.1; it is refused when somebody else listens there. 0: do not look.
+        port: where it will listen; it is refused when somebody else listens there. 0: do not look.
+        host: the address that it listens on.
         env: variables added to the few that every child gets.
     """
 
     name: str
     argv: tuple[str, ...]
     port: int = 0
+    host: str = "127.0.0.1"
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -34,6 +41,14 @@ class ProcessEnd:
 
     code: int
     tail: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSlice:
+    """Lines that processes of one name wrote, oldest first; `next` is the number of the line after them."""
+
+    lines: tuple[str, ...]
+    next: int
 
 
 class RunningProcess(Protocol):
@@ -53,6 +68,10 @@ class RunningProcess(Protocol):
         """Return the last lines that it wrote so far, oldest first."""
         ...
 
+    def listens_on(self, port: int) -> bool | None:
+        """Return whether it, or a child of it, is who listens on the port; None where nobody can tell."""
+        ...
+
     def signal(self, signal: StopSignal) -> None:
         """Signal the whole group. Nothing happens when all of it is gone."""
         ...
@@ -65,8 +84,12 @@ class RunningProcess(Protocol):
 class ProcessHost(Protocol):
     """The machine that processes run on."""
 
-    def free_port(self) -> int:
-        """Return a port on 127.0.0.1 that nobody listens on now."""
+    def free_port(self, host: str) -> int:
+        """Return a port at an address of this machine that nobody listens on now."""
+        ...
+
+    def lines(self, name: str, after: int) -> LogSlice:
+        """Return what processes of a name wrote from a line on; whatever their number, as far as it is kept."""
         ...
 
     def start(self, launch: Launch) -> RunningProcess:
@@ -78,6 +101,18 @@ class ProcessHost(Protocol):
         ...
 
 
+class MemoryMeter(Protocol):
+    """What engines take of the machine's memories. Calls may take milliseconds: make them in a thread."""
+
+    def taken(self, pid: int, device: DeviceId) -> int:
+        """Return what a process and all its children hold on a device, bytes; 0 where nobody can tell."""
+        ...
+
+    def free(self, device: DeviceId) -> int | None:
+        """Return what is free on a device, bytes; None where nobody can tell, and for RAM: it ends with its process."""
+        ...
+
+
 class LocalEngine(Protocol):
     """An engine program that this machine has."""
 
@@ -86,6 +121,6 @@ class LocalEngine(Protocol):
         """Variables that it needs."""
         ...
 
-    def command(self, *, model: Path, port: str, alias: str, args: Sequence[str]) -> tuple[str, ...]:
+    def command(self, *, model: Path, host: str, port: str, alias: str, args: Sequence[str]) -> tuple[str, ...]:
         """Return program and arguments. `port` may be a placeholder; `args` come last."""
         ...

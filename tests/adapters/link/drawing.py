@@ -14,6 +14,7 @@ _PLAIN: dict[type, st.SearchStrategy[Any]] = {
     float: st.floats(0, 1e9),
     bool: st.booleans(),
     types.NoneType: st.none(),
+    msgspec.Raw: st.just(msgspec.Raw(msgspec.msgpack.encode({"any": "body"}))),
 }
 
 

@@ -38,7 +38,7 @@ from luftpause.adapters.link.frames import (
     RunGone,
     Welcome,
 )
-from luftpause.adapters.link.server import Graces, LinkServer
+from luftpause.adapters.link.server import Graces, Insiders, LinkServer
 from luftpause.core.model.ids import PeerId, PrincipalId, RunId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.turns import TurnOffer
@@ -143,7 +143,7 @@ def test_another_protocol_is_refused_with_both_numbers() -> None:
     async def story(_: LinkServer, bad: RawClient) -> None:
         bad.say(Hello(LINK_PROTOCOL + 1, PEER))
         (fault,) = await bad.hear_all()
-        assert fault == Fault("wrong_protocol", "the scheduler speaks protocol 4, the peer 5")
+        assert fault == Fault("wrong_protocol", "the scheduler speaks protocol 5, the peer 6")
 
     with_two_clients(story)
 
@@ -411,7 +411,7 @@ class Register:
 def test_who_is_connected_is_noted_and_who_is_remembered_is_waited_for() -> None:
     async def story() -> None:
         register = Register("one", "two")
-        server = LinkServer(FakeDesk([spec()]), graces=Graces(resync_s=30.0), register=register)
+        server = LinkServer(FakeDesk([spec()]), graces=Graces(resync_s=30.0), insiders=Insiders(register=register))
         await server.start()
         try:
             async with raw_client(server.port) as one, raw_client(server.port) as two:

@@ -86,12 +86,14 @@ def test_a_package_without_the_file_has_no_model(install: Install) -> None:
 def test_only_the_bundled_model_gets_our_template() -> None:
     bundled = Path("/packages/bundled.gguf")
     engine = LocalLlamaCpp(origin="here", program=("llama-server",), bundled_model=bundled)
-    line = engine.command(model=bundled, port="${port}", alias="small", args=["--mlock"])
+    line = engine.command(model=bundled, host="127.0.0.1", port="${port}", alias="small", args=["--mlock"])
     assert line[:3] == ("llama-server", "-m", str(bundled))
     assert line[line.index("--chat-template-file") + 1] == str(TOOL_TEMPLATE)
     assert line[line.index("--port") + 1] == "${port}"
+    assert line[line.index("--host") + 1] == "127.0.0.1"
     assert line[-1] == "--mlock"
-    assert "--chat-template-file" not in engine.command(model=Path("/m.gguf"), port="1", alias="m", args=[])
+    other = engine.command(model=Path("/m.gguf"), host="::1", port="1", alias="m", args=[])
+    assert "--chat-template-file" not in other
 
 
 def test_the_template_is_part_of_the_package() -> None:

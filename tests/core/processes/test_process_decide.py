@@ -12,6 +12,7 @@ from luftpause.core.processes.actions import (
     ProbeProcess,
     Register,
     ReportFailure,
+    ReportStopped,
     SignalProcess,
     StartProcess,
     StopSignal,
@@ -23,6 +24,7 @@ from luftpause.core.processes.events import (
     ProbeSucceeded,
     ProcessExited,
     ProcessStarted,
+    ProgressSeen,
     StartRequested,
     StopRequested,
     WokeUp,
@@ -44,6 +46,7 @@ from luftpause.core.processes.view import view
 LIMITS = Limits(readiness_timeout_s=60.0, stop_grace_s=5.0, probe_period_s=0.5)
 TERM = SignalProcess(attempt=1, signal=StopSignal.TERM, why=StopReason.REQUESTED)
 KILL = replace(TERM, signal=StopSignal.KILL)
+GONE = ReportStopped(attempt=1)
 
 
 @dataclass
@@ -109,13 +112,13 @@ def exited(attempt: int, code: int | None = 1) -> ProcessExited:
     return ProcessExited(attempt=attempt, code=code, tail=("bad model",))
 
 
-def test_an_engine_is_started_declared_probed_and_ready() -> None:
+def test_an_engine_is_started_probed_and_declared_when_it_is_ready() -> None:
     machine = never()
     assert machine.at(0.0, StartRequested()) == (StartProcess(attempt=1, why=StartReason.REQUESTED),)
-    assert machine.at(0.1, ProcessStarted(attempt=1)) == (Register(attempt=1), ProbeProcess(attempt=1))
+    assert machine.at(0.1, ProcessStarted(attempt=1)) == (ProbeProcess(attempt=1),)
     assert machine.at(0.2, ProbeFailed(attempt=1)) == ()
     assert machine.wake(0.7) == (ProbeProcess(attempt=1),)
-    assert machine.at(0.8, ProbeSucceeded(attempt=1)) == ()
+    assert machine.at(0.8, ProbeSucceeded(attempt=1)) == (Register(attempt=1),)
     assert machine.state.phase == Ready(since=Instant(0.8))
     assert next_deadline(machine.state) is None
 
@@ -134,7 +137,7 @@ def test_an_engine_that_is_not_ready_in_time_is_stopped_killed_and_tried_again()
     assert next_deadline(machine.state) is None
     failure = Failure(kind=FailureKind.NOT_READY_IN_TIME, code=-9, tail=("bad model",))
     assert machine.at(65.1, exited(1, -9)) == (ReportFailure(attempt=1, failure=failure, retry_in_s=2.0),)
-    assert machine.state.registered, "its turns are held, not refused"
+    assert not machine.state.registered, "what was never ready was never declared"
 
 
 def test_a_probe_that_succeeds_after_the_deadline_comes_too_late() -> None:
@@ -155,10 +158,9 @@ def test_restarts_pause_2_4_and_8_seconds_and_then_the_engine_is_given_up() -> N
         restart = StartProcess(attempt=attempt + 1, why=StartReason.RESTART)
         assert machine.wake(100.0 * attempt + report.retry_in_s) == (restart,)
     assert pauses == [2.0, 4.0, 8.0]
-    report, deregister = machine.at(400.0, exited(4))
+    (report,) = machine.at(400.0, exited(4))
     assert isinstance(report, ReportFailure)
     assert report.retry_in_s is None
-    assert deregister == Deregister(why=EndReason.GAVE_UP)
     assert machine.at(1e6, WokeUp()) == ()
 
 
@@ -176,8 +178,30 @@ def test_readiness_clears_the_failures() -> None:
 
 def test_every_start_is_declared_anew_because_its_port_may_be_another() -> None:
     machine = backing_off()
+    assert machine.state.registered, "its turns are held, not refused"
     machine.wake(4.0)
-    assert machine.at(4.0, ProcessStarted(attempt=2))[0] == Register(attempt=2)
+    machine.at(4.0, ProcessStarted(attempt=2))
+    assert machine.at(4.1, ProbeSucceeded(attempt=2)) == (Register(attempt=2),)
+
+
+def test_an_engine_without_restarts_is_given_up_at_its_first_failure_and_taken_away() -> None:
+    machine = Machine(never_started(replace(LIMITS, backoff_s=()), Instant(0.0)))
+    for event in (StartRequested(), ProcessStarted(attempt=1), ProbeSucceeded(attempt=1)):
+        machine.at(0.0, event)
+    report, deregister = machine.at(1.0, exited(1))
+    assert isinstance(report, ReportFailure)
+    assert report.retry_in_s is None
+    assert deregister == Deregister(why=EndReason.GAVE_UP)
+
+
+def test_progress_of_a_load_extends_its_limit_and_changes_nothing_else() -> None:
+    machine = loading()
+    assert machine.at(40.0, ProgressSeen(attempt=1)) == ()
+    assert next_deadline(machine.state) == 100.0
+    machine.at(41.0, ProbeFailed(attempt=1))
+    assert next_deadline(machine.state) == 41.5
+    assert machine.at(42.0, ProgressSeen(attempt=0)) == ()
+    assert next_deadline(machine.state) == 41.5
 
 
 def test_an_engine_that_could_not_be_started_was_never_declared() -> None:
@@ -185,7 +209,7 @@ def test_an_engine_that_could_not_be_started_was_never_declared() -> None:
     (report,) = machine.at(0.1, exited(1, None))
     assert isinstance(report, ReportFailure)
     assert report.failure.kind is FailureKind.COULD_NOT_START
-    assert machine.at(0.2, StopRequested()) == ()
+    assert machine.at(0.2, StopRequested()) == (GONE,)
 
 
 def test_a_clean_end_that_nobody_asked_for_is_a_failure_too() -> None:
@@ -198,7 +222,7 @@ def test_a_stop_takes_the_replica_away_first_then_asks_then_kills() -> None:
     machine = ready()
     assert machine.at(10.0, StopRequested()) == (Deregister(why=EndReason.STOPPED), TERM)
     assert machine.wake(15.0) == (KILL,)
-    assert machine.at(15.1, exited(1, -9)) == ()
+    assert machine.at(15.1, exited(1, -9)) == (GONE,)
     assert machine.state.phase == Exited(since=Instant(15.1), why=EndReason.STOPPED)
 
 
@@ -212,7 +236,7 @@ def test_a_stop_while_the_process_is_being_started_signals_it_as_soon_as_it_exis
 
 def test_a_stop_during_the_pause_wins_over_the_restart() -> None:
     machine = backing_off()
-    assert machine.at(3.0, StopRequested()) == (Deregister(why=EndReason.STOPPED),)
+    assert machine.at(3.0, StopRequested()) == (Deregister(why=EndReason.STOPPED), GONE)
     assert machine.at(4.0, WokeUp()) == ()
     assert isinstance(machine.state.phase, Exited)
 
@@ -220,9 +244,9 @@ def test_a_stop_during_the_pause_wins_over_the_restart() -> None:
 def test_a_stop_during_the_stop_of_an_engine_that_was_late_forbids_its_restart() -> None:
     machine = loading()
     machine.wake(60.0)
-    assert machine.at(61.0, StopRequested()) == (Deregister(why=EndReason.STOPPED),)
+    assert machine.at(61.0, StopRequested()) == ()
     assert next_deadline(machine.state) == 65.0, "the grace is not extended"
-    assert machine.at(62.0, exited(1, 0)) == ()
+    assert machine.at(62.0, exited(1, 0)) == (GONE,)
     assert isinstance(machine.state.phase, Exited)
 
 
@@ -323,4 +347,4 @@ def test_the_view_tells_a_restart_from_a_first_start_and_why_an_engine_was_given
     machine = backing_off()
     machine.wake(4.0)
     assert view(machine.state, Instant(4.0)).why == "restart 1"
-    assert "failed too often in a row; it ended before" in view(given_up().state, Instant(0.0)).why
+    assert "failed, and no restart is left; it ended before" in view(given_up().state, Instant(0.0)).why

@@ -10,6 +10,7 @@ from luftpause.core.processes.actions import (
     ProbeProcess,
     Register,
     ReportFailure,
+    ReportStopped,
     SignalProcess,
     StartProcess,
     StopSignal,
@@ -21,6 +22,7 @@ from luftpause.core.processes.events import (
     ProbeSucceeded,
     ProcessExited,
     ProcessStarted,
+    ProgressSeen,
     StartRequested,
     StopRequested,
     WokeUp,
@@ -81,6 +83,11 @@ class EngineLife(RuleBasedStateMachine):
                     self.declared = False
                 case ReportFailure():
                     assert self.alive is None
+                case ReportStopped():
+                    assert self.alive is None
+                    assert self.spawning is None
+                    assert not self.declared
+                    assert not self.wanted
 
     @rule(seconds=st.sampled_from((0.0, 0.5, 1.0, 2.0, 3.0, 11.0)))
     def time_passes(self, seconds: float) -> None:
@@ -125,6 +132,12 @@ class EngineLife(RuleBasedStateMachine):
         attempt, self.alive = self.alive, None
         assert attempt is not None
         self.tell(ProcessExited(attempt=attempt, code=code, tail=()))
+
+    @precondition(lambda self: self.alive is not None)
+    @rule()
+    def its_load_gets_further(self) -> None:
+        assert self.alive is not None
+        self.tell(ProgressSeen(attempt=self.alive))
 
     @precondition(lambda self: self.probing)
     @rule(answered=st.booleans())

@@ -1,437 +1,407 @@
-"""The launcher over real processes: what it starts, declares, restarts and stops."""
+"""The launcher over real processes: what it does when it is ordered, and what it tells of it."""
 
 import asyncio
-import itertools
-import logging
 import os
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
-from luftpause.adapters.engine_http.engines import HttpEngines
-from luftpause.adapters.process_host import LocalProcessHost
-from luftpause.core.model.ids import Instant, ModelName, PrincipalId, ReplicaId, RunId
-from luftpause.core.model.replicas import Endpoint, EngineKind, ReplicaSpec
-from luftpause.core.model.turns import TurnOffer
-from luftpause.core.processes.actions import StopSignal
-from luftpause.core.processes.decide import Decision, decide
-from luftpause.core.processes.events import Event, ProbeFailed, ProbeSucceeded
-from luftpause.core.processes.state import EngineProcess, Limits
-from luftpause.core.scheduling.events import TurnReport
-from luftpause.ports.engines import EngineRequest
-from luftpause.ports.processes import Launch, ProcessEnd
-from luftpause.ports.scheduler import Ticket
+from luftpause.core.model.ids import DeviceId, ModelName, ReplicaId
+from luftpause.core.model.models import EnginePhase, HeldEngine
+from luftpause.core.scheduling.residency.events import LoadFailed, LoadProgressed, ModelDown, ModelUp
 from luftpause.services.launcher import service as service_module
-from luftpause.services.launcher.instance import InstanceView
-from luftpause.services.launcher.planning import EnginePlan, LauncherPlan
-from luftpause.services.launcher.service import LauncherService
+from services.launcher.launcher_world import (
+    LOCAL,
+    Ground,
+    RecordingScheduler,
+    catalogue,
+    engine,
+    is_alive,
+    launched,
+    model,
+    poll,
+    run,
+)
 
-T = TypeVar("T")
-TOY = str(Path(__file__).with_name("toy_engine.py"))
-
-
-@dataclass
-class RecordingLink:
-    """A scheduler that only remembers what it was told. `fails`: declarations raise."""
-
-    told: list[str] = field(default_factory=list)
-    specs: dict[ReplicaId, ReplicaSpec] = field(default_factory=dict)
-    fails: bool = False
-
-    async def add_replica(self, spec: ReplicaSpec) -> None:
-        self.told.append(f"+{spec.replica}")
-        if self.fails:
-            raise RuntimeError("the link broke")
-        self.specs[spec.replica] = spec
-
-    async def remove_replica(self, replica: ReplicaId) -> None:
-        self.told.append(f"-{replica}")
-        self.specs.pop(replica, None)
-
-    async def admit(self, offer: TurnOffer) -> Ticket:
-        raise NotImplementedError
-
-    def report(self, report: TurnReport) -> None:
-        raise NotImplementedError
-
-    async def end_run(self, principal: PrincipalId, run: RunId) -> bool:
-        raise NotImplementedError
-
-    async def models(self) -> Sequence[ModelName]:
-        raise NotImplementedError
+TOY = ModelName("toy")
 
 
-@dataclass
-class World:
-    """A launcher under test, and every change of state that it told."""
-
-    launcher: LauncherService
-    link: RecordingLink
-    engines: HttpEngines
-    changes: list[InstanceView] = field(default_factory=list)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def note(self, view: InstanceView) -> None:
-        self.changes.append(view)
-        self.changed.set()
-
-    async def until_state(self, state: str, *, times: int = 1) -> InstanceView:
-        while self.states().count(state) < times:
-            self.changed.clear()
-            await self.changed.wait()
-        return [view for view in self.changes if view.state == state][times - 1]
-
-    def states(self) -> list[str]:
-        return [view.state for view in self.changes]
+def starts(count: Path) -> int:
+    return len(count.read_text()) if count.exists() else 0
 
 
-def engine(*args: str, name: str = "toy-1", **changes: object) -> EnginePlan:
-    plan = EnginePlan(
-        replica=ReplicaId(name),
-        models=(ModelName("toy"), ModelName("alias")),
-        instance=int(name.rpartition("-")[2]),
-        instances=1,
-        argv=(sys.executable, TOY, "--port", "${port}", *args),
-        port=0,
-        env={},
-        health="/health",
-        engine=EngineKind.AUTO,
-        readiness_timeout_s=10.0,
-    )
-    return replace(plan, **changes)  # type: ignore[arg-type]
+def test_nothing_starts_before_it_is_ordered_and_one_order_starts_one_engine(tmp_path: Path) -> None:
+    count = tmp_path / "count"
 
-
-@asynccontextmanager
-async def launched(*plans: EnginePlan, stop_grace_s: float = 5.0, fails: bool = False) -> AsyncIterator[World]:
-    link = RecordingLink(fails=fails)
-    engines = HttpEngines()
-    changes: list[Callable[[InstanceView], None]] = []
-    launcher = LauncherService(
-        LauncherPlan(engines=plans, stop_grace_s=stop_grace_s),
-        LocalProcessHost(os.environ),
-        engines=engines,
-        link=link,
-        on_change=lambda view: changes[0](view),
-    )
-    world = World(launcher, link, engines)
-    changes.append(world.note)
-    await launcher.start()
-    try:
-        yield world
-    finally:
-        await launcher.close()
-        await engines.close()
-
-
-def run(work: Coroutine[None, None, T]) -> T:
-    async def bounded() -> T:
-        async with asyncio.timeout(25):
-            return await work
-
-    return asyncio.run(bounded())
-
-
-async def poll(holds: Callable[[], bool]) -> None:
-    """Return once it holds, for what announces itself nowhere."""
-    while True:
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-
-
-@pytest.fixture
-def quick_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same pauses in milliseconds."""
-    monkeypatch.setattr(
-        service_module,
-        "Limits",
-        lambda *, readiness_timeout_s, stop_grace_s: Limits(
-            readiness_timeout_s=readiness_timeout_s, stop_grace_s=stop_grace_s, backoff_s=(0.02, 0.04, 0.08)
-        ),
-    )
-
-
-async def status(world: World, url: str) -> int:
-    request = EngineRequest(method=b"GET", path=b"/health", headers=(), body=b"")
-    exchange = await world.engines.send(Endpoint(url=url), request)
-    exchange.close()
-    return exchange.status
-
-
-def is_alive(pid: int) -> bool:
-    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return bool(shown.strip()) and not shown.strip().startswith("Z")
-
-
-def test_every_instance_is_started_declared_and_told_ready() -> None:
     async def story() -> None:
-        plans = (engine(name="toy-1"), engine(name="toy-2"))
-        async with launched(*plans) as world:
-            await world.until_state("ready", times=2)
-            views = world.launcher.snapshot()
-            assert [(view.model, view.replica, view.state) for view in views] == [
-                ("toy", "toy-1", "ready"),
-                ("toy", "toy-2", "ready"),
-            ]
-            assert [await status(world, view.url) for view in views] == [200, 200]
-            assert sorted(world.link.specs) == ["toy-1", "toy-2"]
-            spec = world.link.specs[ReplicaId("toy-2")]
-            assert spec.endpoint == Endpoint(url=views[1].url)
-            assert spec.models == ("toy", "alias")
-            pids = [view.pid for view in views]
-            assert all(map(is_alive, pids))
-        assert not any(map(is_alive, pids))
-        assert sorted(world.link.told) == ["+toy-1", "+toy-2", "-toy-1", "-toy-2"]
-        assert [view.state for view in world.launcher.snapshot()] == ["exited", "exited"]
-        assert world.launcher.snapshot()[0].pid == 0
-
-    run(story())
-
-
-def test_a_loading_engine_is_declared_before_it_is_ready() -> None:
-    async def story() -> None:
-        async with launched(engine("--load-s", "60")) as world:
-            await world.until_state("starting")
-            await poll(lambda: bool(world.link.told))
-            assert world.link.told == ["+toy-1"]
-            assert world.states() == ["starting"]
-        assert world.states() == ["starting", "stopping", "exited"]
-
-    run(story())
-
-
-@pytest.mark.usefixtures("quick_restarts")
-def test_an_engine_that_always_fails_is_given_up_with_its_last_words_and_taken_away() -> None:
-    async def story() -> None:
-        async with launched(engine("--fail", "no such model")) as world:
-            await world.until_state("exited")
-            assert world.states() == ["starting", "backing-off"] * 3 + ["starting", "exited"]
+        async with launched(model(engine("--count", str(count)))) as world:
+            assert world.scheduler.joins == 1
+            assert starts(count) == 0
+            world.scheduler.load()
+            world.scheduler.load()
+            up = await world.scheduler.until(ModelUp)
+            assert (up.model, up.replica.replica, up.replica.models) == ("toy", "toy-1", ("toy",))
             (view,) = world.launcher.snapshot()
-            assert "ended before it was ready (exit status 1): no such model" in view.why
-        assert world.link.told == ["+toy-1"] * 4 + ["-toy-1"]
+            assert (view.state, view.url) == ("ready", up.replica.endpoint.url)
+            world.scheduler.load()
+            assert await world.scheduler.until(ModelUp, times=2) == up
+            assert starts(count) == 1
 
     run(story())
 
 
-@pytest.mark.usefixtures("quick_restarts")
-def test_an_engine_whose_cause_of_failure_goes_away_comes_up(tmp_path: Path) -> None:
+def test_what_an_engine_holds_is_measured_and_told_with_its_readiness() -> None:
     async def story() -> None:
-        flag = tmp_path / "flag"
-        async with launched(engine("--fail-unless", str(flag))) as world:
-            await world.until_state("backing-off")
-            flag.touch()
-            await world.until_state("ready")
-            assert world.link.specs
+        async with launched(model(engine("--memory-mib", "64"))) as world:
+            world.scheduler.load()
+            up = await world.scheduler.until(ModelUp)
+            assert up.memory > 64 * 2**20
 
     run(story())
 
 
-@pytest.mark.usefixtures("quick_restarts")
-def test_a_crash_while_ready_is_followed_by_a_new_process_under_the_same_name() -> None:
+def test_an_engine_behind_a_wrapper_is_ours_and_ends_with_it() -> None:
     async def story() -> None:
-        async with launched(engine()) as world:
-            first = await world.until_state("ready")
-            os.kill(first.pid, signal.SIGKILL)
-            second = await world.until_state("ready", times=2)
-            assert second.pid != first.pid
-            assert world.states() == ["starting", "ready", "backing-off", "starting", "ready"]
-            assert world.link.told == ["+toy-1", "+toy-1"]
-            assert await status(world, world.link.specs[ReplicaId("toy-1")].endpoint.url) == 200
+        async with launched(model(engine("--wrap", "--memory-mib", "64"))) as world:
+            world.scheduler.load()
+            up = await world.scheduler.until(ModelUp)
+            assert up.memory > 64 * 2**20, "the wrapper's child is counted"
+            world.scheduler.unload()
+            await world.scheduler.until(ModelDown)
+            port = int(up.replica.endpoint.url.rpartition(":")[2])
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection("127.0.0.1", port)
 
     run(story())
 
 
-def test_an_engine_that_never_becomes_ready_is_stopped_with_all_its_children() -> None:
+def test_a_broken_model_fails_once_with_its_last_words_and_can_be_tried_again(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+
     async def story() -> None:
-        async with launched(engine("--load-s", "60", "--fork", readiness_timeout_s=0.5)) as world:
-            view = await world.until_state("backing-off")
-            assert view.why.startswith("was not ready in time")
+        async with launched(model(engine("--fail", "no such tensor", "--count", str(count)))) as world:
+            world.scheduler.load()
+            failed = await world.scheduler.until(LoadFailed)
+            assert failed.cause == "ended before it was ready (exit status 1): no such tensor"
+            assert failed.tail == ("no such tensor",)
+            assert not failed.out_of_memory
+            assert starts(count) == 1
+            world.scheduler.load()
+            await world.scheduler.until(LoadFailed, times=2)
+            assert starts(count) == 2
+
+    run(story())
+
+
+@pytest.mark.parametrize("words", ["CUDA error: out of memory", "ggml: failed to allocate buffer", "std::bad_alloc"])
+def test_an_engine_that_ran_out_of_memory_says_so(words: str) -> None:
+    async def story() -> bool:
+        async with launched(model(engine("--fail", words))) as world:
+            world.scheduler.load()
+            return (await world.scheduler.until(LoadFailed)).out_of_memory
+
+    assert run(story())
+
+
+def test_an_engine_that_never_becomes_ready_fails_at_its_limit_and_its_group_is_gone() -> None:
+    async def story() -> None:
+        plan = engine("--load-s", "60", "--fork", readiness_timeout_s=0.5)
+        async with launched(model(plan)) as world:
+            world.scheduler.load()
+            failed = await world.scheduler.until(LoadFailed)
+            assert failed.cause.startswith("was not ready in time")
             assert not is_alive(world.changes[0].pid)
 
     run(story())
 
 
-def test_an_engine_that_ignores_the_friendly_signal_is_killed_at_the_end_of_the_grace() -> None:
+def test_progress_extends_the_limit_of_a_load_and_is_told() -> None:
     async def story() -> None:
-        async with launched(engine("--ignore-term", "--fork"), stop_grace_s=0.3) as world:
-            view = await world.until_state("ready")
-        assert not is_alive(view.pid)
-        with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection("127.0.0.1", int(view.url.rpartition(":")[2]))
+        # Three looks at its progress fit into its load, which alone takes twice its limit.
+        plan = engine("--talks", "--load-s", "3", readiness_timeout_s=1.5)
+        async with launched(model(plan)) as world:
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp)
+            told = [report.fraction for report in world.scheduler.reports if isinstance(report, LoadProgressed)]
+            assert told == sorted(told)
+            assert 0 < told[0] < told[-1] < 1
 
     run(story())
 
 
-@pytest.mark.usefixtures("quick_restarts")
-def test_a_port_that_answers_for_a_stranger_is_never_taken_for_ours() -> None:
+def test_a_load_is_cut_short_by_an_order_to_unload() -> None:
+    async def story() -> None:
+        async with launched(model(engine("--load-s", "60"))) as world:
+            world.scheduler.load()
+            view = await world.until_state("starting")
+            world.scheduler.unload(firmly=True)
+            down = await world.scheduler.until(ModelDown)
+            assert down.why == "stopped as asked"
+            assert not is_alive(view.pid)
+            assert [type(report) for report in world.scheduler.reports] == [ModelDown]
+
+    run(story())
+
+
+def test_an_order_to_unload_what_does_not_run_is_answered_at_once() -> None:
+    async def story() -> None:
+        async with launched(model(engine())) as world:
+            world.scheduler.unload()
+            assert world.scheduler.reports == [ModelDown(model=TOY, why="nothing of it runs")]
+
+    run(story())
+
+
+def test_orders_that_make_no_sense_are_answered_so_that_nothing_waits_for_ever() -> None:
+    async def story() -> None:
+        async with launched(model(engine("--ignore-term")), stop_grace_s=0.3) as world:
+            world.scheduler.load("unheard-of")
+            assert isinstance(world.scheduler.reports[-1], LoadFailed)
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp)
+            world.scheduler.unload()
+            world.scheduler.load()
+            assert world.scheduler.reports[-1] == LoadFailed(model=TOY, cause="its last engine is still being stopped")
+            world.scheduler.unload()
+            await world.scheduler.until(ModelDown)
+
+    run(story())
+
+
+def test_a_stuck_engine_and_its_children_are_killed_at_the_grace_and_the_port_is_free() -> None:
+    async def story() -> None:
+        async with launched(model(engine("--ignore-term", "--fork")), stop_grace_s=0.3) as world:
+            world.scheduler.load()
+            up = await world.scheduler.until(ModelUp)
+            world.scheduler.unload()
+            await world.scheduler.until(ModelDown)
+            with socket.create_server(("127.0.0.1", int(up.replica.endpoint.url.rpartition(":")[2]))):
+                pass
+
+    run(story())
+
+
+@pytest.mark.parametrize("command", ["exit 3", "sleep 60", ""])
+def test_a_stop_command_that_fails_is_followed_by_signals(command: str) -> None:
+    async def story() -> None:
+        argv = ("sh", "-c", command) if command else ("/no/such/program",)
+        async with launched(model(engine(stop_argv=argv)), stop_grace_s=0.5) as world:
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp)
+            pid = world.launcher.snapshot()[0].pid
+            world.scheduler.unload()
+            await world.scheduler.until(ModelDown)
+            assert not is_alive(pid)
+
+    run(story())
+
+
+def test_a_stop_command_ends_its_engine_well_within_the_grace(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    async def story() -> list[str]:
+        plan = engine("--pid-file", str(pid_file), stop_argv=("sh", "-c", f"kill -9 $(cat {pid_file})"))
+        async with launched(model(plan), stop_grace_s=60.0) as world:
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp)
+            world.scheduler.unload()
+            await world.scheduler.until(ModelDown)
+            return world.states()
+
+    assert run(story()) == ["starting", "ready", "stopping", "exited"]
+
+
+def test_a_fixed_port_that_somebody_has_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+
     async def story(port: int) -> None:
-        async with launched(engine(port=port)) as world:
-            view = await world.until_state("exited")
-            assert f"port {port} on 127.0.0.1 is taken by another program" in view.why
-        assert world.link.told == []
+        async with launched(model(engine("--count", str(count), port=port))) as world:
+            world.scheduler.load()
+            failed = await world.scheduler.until(LoadFailed)
+            assert failed.cause == f"could not be started: port {port} on 127.0.0.1 is taken by another program"
+            assert starts(count) == 0
 
     with socket.create_server(("127.0.0.1", 0)) as squatter:
         run(story(squatter.getsockname()[1]))
 
 
-class DyingHost:
-    """Starts a process that is dead already, though nobody has heard of its end; a stranger answers on its port."""
+def test_a_crash_is_told_and_nothing_comes_back_by_itself(tmp_path: Path) -> None:
+    count = tmp_path / "count"
 
-    pid = 1
-    alive = False
+    async def story() -> None:
+        async with launched(model(engine("--count", str(count)), auto_restart=True)) as world:
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp)
+            os.kill(world.launcher.snapshot()[0].pid, signal.SIGKILL)
+            down = await world.scheduler.until(ModelDown)
+            assert down.why == "ended while it served (signal 9)"
+            assert starts(count) == 1, "whether it comes back is the scheduler's to say"
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp, times=2)
 
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.end = asyncio.Event()
-
-    def free_port(self) -> int:
-        return self.port
-
-    def start(self, launch: Launch) -> "DyingHost":
-        return self
-
-    def tail(self) -> tuple[str, ...]:
-        return ()
-
-    def signal(self, signal: StopSignal) -> None:
-        self.end.set()
-
-    async def ended(self) -> ProcessEnd:
-        await self.end.wait()
-        return ProcessEnd(code=1, tail=("address in use",))
+    run(story())
 
 
-def test_a_strangers_answer_does_not_make_a_dying_process_ready() -> None:
-    async def story() -> list[str]:
-        probed = asyncio.Event()
-        requests = itertools.count(1)
+def test_a_model_of_several_engines_is_up_with_the_first_and_stays_while_one_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(service_module, "BACKOFF_S", (0.02, 0.04, 0.08))
 
-        async def stranger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            while await reader.readline() not in (b"", b"\r\n"):
-                pass
-            # The second probe shows that the first answer was taken in, and not believed.
-            if next(requests) == 2:
-                probed.set()
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-            writer.close()
+    async def story() -> None:
+        engines = (engine(name="toy-1"), engine(name="toy-2"))
+        async with launched(model(*engines, auto_restart=True)) as world:
+            world.scheduler.load()
+            up = await world.scheduler.until(ModelUp)
+            await poll(lambda: len(world.scheduler.specs) == 1)
+            assert {up.replica.replica, *world.scheduler.specs} == {"toy-1", "toy-2"}
+            first = next(view for view in world.launcher.snapshot() if view.replica == up.replica.replica)
+            os.kill(first.pid, signal.SIGKILL)
+            back = await world.scheduler.until(ModelUp, times=2)
+            assert back.replica.replica == up.replica.replica
+            assert back.replica.endpoint != up.replica.endpoint
+            assert not any(isinstance(report, ModelDown) for report in world.scheduler.reports)
+            world.scheduler.unload()
+            await world.scheduler.until(ModelDown)
+            await poll(lambda: not world.scheduler.specs)
+            assert len([report for report in world.scheduler.reports if isinstance(report, ModelDown)]) == 1
 
-        engines, states = HttpEngines(), list[str]()
-        async with await asyncio.start_server(stranger, "127.0.0.1", 0) as server:
-            host = DyingHost(server.sockets[0].getsockname()[1])
-            plan = LauncherPlan(engines=(engine(),), stop_grace_s=5.0)
-            launcher = LauncherService(
-                plan, host, engines=engines, link=RecordingLink(), on_change=lambda view: states.append(view.state)
+    run(story())
+
+
+def test_the_inventory_names_all_that_runs_with_the_settings_of_its_start() -> None:
+    async def story() -> None:
+        slow, quick = model(engine("--load-s", "60", name="slow-1")), model(engine(name="quick-1"))
+        async with launched(slow, quick) as world:
+            assert world.launcher.inventory().engines == ()
+            world.scheduler.load("slow")
+            world.scheduler.load("quick")
+            up = await world.scheduler.until(ModelUp)
+            world.launcher.reload(catalogue(replace(quick, spec=replace(quick.spec, build="2"))))
+            assert world.scheduler.joins == 2
+            inventory = world.launcher.inventory()
+            assert [spec.build for spec in inventory.catalogue] == ["2"]
+            assert inventory.engines == (
+                HeldEngine(model=ModelName("slow"), phase=EnginePhase.LOADING, build="1"),
+                HeldEngine(
+                    model=ModelName("quick"), phase=EnginePhase.UP, replica=up.replica, memory=up.memory, build="1"
+                ),
             )
-            await launcher.start()
-            await probed.wait()
-            await launcher.close()
-            await engines.close()
-        return states
-
-    assert run(story()) == ["starting", "stopping", "exited"]
-
-
-def test_a_stop_during_the_pause_before_a_restart_wins() -> None:
-    async def story() -> None:
-        async with launched(engine("--fail", "broken")) as world:
-            await world.until_state("backing-off")
-        assert world.states() == ["starting", "backing-off", "exited"]
-        assert world.launcher.snapshot()[0].why == "stopped as asked"
+            world.scheduler.unload("slow")
+            assert world.launcher.inventory().engines[0].phase is EnginePhase.STOPPING
 
     run(story())
 
 
-def test_closing_right_after_the_start_leaves_nothing_behind() -> None:
+def test_a_launcher_that_leaves_has_its_models_go_idle_first() -> None:
     async def story() -> None:
-        async with launched(engine(name="toy-1"), engine(name="toy-2")) as world:
-            pass
-        assert world.link.specs == {}
-        assert {view.state for view in world.launcher.snapshot()} == {"exited"}
-        await world.launcher.close()
+        async with launched(model(engine())) as world:
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp)
+            closing = asyncio.create_task(world.launcher.close(drain_s=20.0))
+            await poll(lambda: world.scheduler.joins == 2)
+            assert world.launcher.inventory().catalogue == ()
+            assert len(world.launcher.inventory().engines) == 1
+            assert not closing.done()
+            world.scheduler.unload()
+            await closing
+            assert isinstance(world.scheduler.reports[-1], ModelDown)
 
     run(story())
 
 
-def test_a_launcher_without_engines_has_nothing_to_wait_for_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_launcher_that_waited_long_enough_ends_what_is_left_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
-        async with launched(stop_grace_s=-5.0) as world:  # whatever is waited for is overdue at once
-            assert world.launcher.snapshot() == ()
+        async with launched(model(engine())) as world:
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp)
+            pid = world.launcher.snapshot()[0].pid
+            await world.launcher.close(drain_s=0.05)
+            assert not is_alive(pid)
+            assert isinstance(world.scheduler.reports[-1], ModelDown)
 
     run(story())
-    assert caplog.records == []
+    assert "launcher_drain_overdue" in [record.message for record in caplog.records]
+
+
+def test_what_an_engine_wrote_can_be_read_from_any_line_on() -> None:
+    async def story() -> None:
+        async with launched(model(engine("--talks"))) as world:
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp)
+            whole = await world.launcher.log(TOY, 0)
+            assert whole.lines[0] == "loading weights: 0% done"
+            rest = await world.launcher.log(TOY, whole.next - 1)
+            assert rest.lines == ("loading weights: 100% done",)
+            assert (await world.launcher.log(TOY, whole.next)).lines == ()
+            assert (await world.launcher.log(ModelName("unheard-of"), 0)).lines == ()
+
+    run(story())
+
+
+def test_a_thousand_orders_of_unload_and_load_leave_nothing_more_than_one(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with launched(model(engine("--fail", "x", argv=("/no/such/program",)))) as world:
+            for nth in range(1, 1001):
+                world.scheduler.load()
+                await world.scheduler.until(LoadFailed, times=nth)
+                world.scheduler.unload()
+            assert len(world.launcher.snapshot()) == 1
+            assert world.launcher.inventory().engines == ()
+
+    run(story())
+
+
+class SlowlyFreed:
+    """An accelerator whose memory comes back some looks after its engine is gone."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def taken(self, pid: int, device: DeviceId) -> int:
+        return 1000
+
+    def free(self, device: DeviceId) -> int | None:
+        self.looks += 1
+        return 5000 + (1000 if self.looks > 4 else 0)
+
+
+def test_a_model_is_down_only_when_its_memory_is_back() -> None:
+    meter = SlowlyFreed()
+
+    async def story() -> None:
+        async with launched(model(engine()), ground=Ground(meter=meter)) as world:
+            world.scheduler.load()
+            assert (await world.scheduler.until(ModelUp)).memory == 1000
+            world.scheduler.unload()
+            await world.scheduler.until(ModelDown)
+            assert meter.looks == 5
+
+    run(story())
 
 
 def test_a_link_that_breaks_on_a_declaration_does_not_stop_the_engine(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
-        async with launched(engine(), fails=True) as world:
-            await world.until_state("ready")
+        ground = Ground(scheduler=RecordingScheduler(fails=True))
+        async with launched(model(engine(name="toy-1"), engine(name="toy-2")), ground=ground) as world:
+            world.scheduler.load()
+            await world.until_state("ready", times=2)
+            await poll(lambda: bool(world.scheduler.told))
 
     run(story())
     assert "declaration_failed" in [record.message for record in caplog.records]
 
 
-def test_a_watcher_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(view: InstanceView) -> None:
-        raise OSError("broken pipe")
-
+def test_names_that_lead_nowhere_start_nothing() -> None:
     async def story() -> None:
-        engines = HttpEngines()
-        plan = LauncherPlan(engines=(engine(),), stop_grace_s=5.0)
-        host = LocalProcessHost(os.environ)
-        launcher = LauncherService(plan, host, engines=engines, link=RecordingLink(), on_change=broken)
-        await launcher.start()
-        await poll(lambda: launcher.snapshot()[0].state == "ready")
-        await launcher.close()
-        await engines.close()
+        async with launched(model(engine())) as world:
+            for name in ("../../etc/passwd", "toy\0", "TOY", "x" * 10_000, "toy-alias"):
+                world.scheduler.load(name)
+                assert isinstance(world.scheduler.reports[-1], LoadFailed)
+            assert world.launcher.snapshot() == ()
+            assert ReplicaId("toy-1") not in world.scheduler.specs
+            assert world.launcher.inventory().launcher == LOCAL
 
     run(story())
-    assert "launcher_watcher_failed" in [record.message for record in caplog.records]
-
-
-def test_a_fault_in_one_decision_keeps_the_old_state_and_the_other_engines(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    faults = ["once"]
-
-    def faulty(state: EngineProcess, event: Event, now: Instant) -> Decision:
-        if isinstance(event, ProbeFailed | ProbeSucceeded) and faults:
-            faults.pop()
-            raise ValueError("a bug")
-        return decide(state, event, now)
-
-    monkeypatch.setattr(service_module, "decide", faulty)
-
-    async def story() -> None:
-        async with launched(engine(name="toy-1"), engine(name="toy-2")) as world:
-            await world.until_state("ready")
-
-    run(story())
-    assert "launcher_decision_failed" in [record.message for record in caplog.records]
-
-
-def test_a_cancelled_launcher_leaves_no_process_behind(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-
-    async def story() -> int:
-        engines = HttpEngines()
-        plan = LauncherPlan(engines=(engine(),), stop_grace_s=5.0)
-        launcher = LauncherService(plan, LocalProcessHost(os.environ), engines=engines, link=RecordingLink())
-        await launcher.start()
-        await poll(lambda: launcher.snapshot()[0].state == "ready")
-        (owner,) = (task for task in asyncio.all_tasks() if task.get_name() == "launcher")
-        owner.cancel()
-        await asyncio.gather(owner, return_exceptions=True)
-        await engines.close()
-        pid = launcher.snapshot()[0].pid
-        await poll(lambda: not is_alive(pid))
-        return pid
-
-    assert run(story())

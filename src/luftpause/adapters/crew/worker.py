@@ -24,6 +24,7 @@ from luftpause.core.processes.actions import (
     ProbeProcess,
     Register,
     ReportFailure,
+    ReportStopped,
     SignalProcess,
     StartProcess,
     StopSignal,
@@ -167,7 +168,7 @@ class Worker:
                 self._signal(signal)
             case ReportFailure():
                 self._report(action)
-            case ProbeProcess() | Register() | Deregister():
+            case ProbeProcess() | Register() | Deregister() | ReportStopped():
                 pass  # it says by itself that it is ready, and the scheduler knows it by its own link
             case _:
                 assert_never(action)

@@ -9,7 +9,7 @@ import contextlib
 import logging
 from collections.abc import Sequence
 
-from luftpause.adapters.link.codec import to_bytes
+from luftpause.adapters.link.codec import to_bytes, told_frame
 from luftpause.adapters.link.dialer import Dialer
 from luftpause.adapters.link.frames import (
     LINK_PROTOCOL,
@@ -31,6 +31,7 @@ from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnAbandoned, TurnReport
+from luftpause.ports.launcher import LauncherReport, LauncherSeat
 from luftpause.ports.scheduler import LinkFaultError, Ticket, TurnRefusedError
 
 _log = logging.getLogger("luftpause.link")
@@ -148,6 +149,14 @@ class RemoteLink:
         if not isinstance(answer, Done):
             raise _unexpected(answer)
         self._upkeep.ledger.declared(spec)
+
+    def join(self, seat: LauncherSeat) -> None:
+        """See LauncherLink."""
+        self._upkeep.join(seat)
+
+    def tell(self, report: LauncherReport) -> None:
+        """See LauncherLink."""
+        self._upkeep.say(to_bytes(told_frame(report)))
 
     async def remove_replica(self, replica: ReplicaId) -> None:
         """See SchedulerLink."""

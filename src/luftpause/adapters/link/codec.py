@@ -6,13 +6,14 @@ It does not know which frame may follow which.
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeVar, get_args
 
 import msgspec
 
-from luftpause.adapters.link.frames import Admit, ClientFrame, Report, Resync, ServerFrame
+from luftpause.adapters.link.frames import Admit, ClientFrame, Ordered, Report, Resync, ServerFrame, Told
 from luftpause.core.scheduling.events import TurnReport
+from luftpause.ports.launcher import LauncherReport, ModelOrder
 
 FRAME_BYTES_MAX: Final = 1024 * 1024
 """A turn that echoes some 20,000 tool calls still fits; nothing honest is larger."""
@@ -23,6 +24,9 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _CLIENT_FRAMES: Final = msgspec.msgpack.Decoder(ClientFrame)
 _SERVER_FRAMES: Final = msgspec.msgpack.Decoder(ServerFrame)
 _REPORTS: Final = {kind.__name__: msgspec.msgpack.Decoder(kind) for kind in get_args(TurnReport)}
+
+_TOLD: Final = {kind.__name__: msgspec.msgpack.Decoder(kind) for kind in get_args(LauncherReport)}
+_ORDERS: Final = {kind.__name__: msgspec.msgpack.Decoder(kind) for kind in get_args(ModelOrder)}
 
 
 class FrameError(Exception):
@@ -71,10 +75,7 @@ def report_frame(seq: int, report: TurnReport) -> Report:
     Raises:
         FrameError: it holds text that is no valid Unicode or a number past 64 bits.
     """
-    try:
-        return Report(seq, type(report).__name__, msgspec.Raw(_ENCODER.encode(report)))
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise FrameError(f"{type(report).__name__} cannot be encoded: {error}") from error
+    return Report(seq, type(report).__name__, _body(report))
 
 
 def report_in(frame: Report) -> TurnReport:
@@ -83,11 +84,46 @@ def report_in(frame: Report) -> TurnReport:
     Raises:
         FrameError: its kind is unknown or its body is not of that kind.
     """
-    decoder = _REPORTS.get(frame.kind)
-    if decoder is None:
-        raise FrameError(f"unknown report {frame.kind!r:.80}")
-    report: TurnReport = _decode(decoder, bytes(frame.body))
+    report: TurnReport = _decode(_kind(_REPORTS, frame), bytes(frame.body))
     return report
+
+
+def told_frame(report: LauncherReport) -> Told:
+    """Return the frame that carries a launcher's report.
+
+    Raises:
+        FrameError: it holds text that is no valid Unicode or a number past 64 bits.
+    """
+    return Told(type(report).__name__, _body(report))
+
+
+def told_in(frame: Told) -> LauncherReport:
+    """Return the launcher's report that a frame carries.
+
+    Raises:
+        FrameError: its kind is unknown or its body is not of that kind.
+    """
+    report: LauncherReport = _decode(_kind(_TOLD, frame), bytes(frame.body))
+    return report
+
+
+def order_frame(order: ModelOrder) -> Ordered:
+    """Return the frame that carries an order.
+
+    Raises:
+        FrameError: it holds text that is no valid Unicode or a number past 64 bits.
+    """
+    return Ordered(type(order).__name__, _body(order))
+
+
+def order_in(frame: Ordered) -> ModelOrder:
+    """Return the order that a frame carries.
+
+    Raises:
+        FrameError: its kind is unknown or its body is not of that kind.
+    """
+    order: ModelOrder = _decode(_kind(_ORDERS, frame), bytes(frame.body))
+    return order
 
 
 class FrameReader:
@@ -121,6 +157,23 @@ class FrameReader:
                 yield payload
         finally:
             del self._rest[:start]
+
+
+def _body(said: object) -> msgspec.Raw:
+    try:
+        return msgspec.Raw(_ENCODER.encode(said))
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise FrameError(f"{type(said).__name__} cannot be encoded: {error}") from error
+
+
+def _kind(
+    decoders: Mapping[str, msgspec.msgpack.Decoder[_T]], frame: Report | Told | Ordered
+) -> msgspec.msgpack.Decoder[_T]:
+    decoder = decoders.get(frame.kind)
+    if decoder is None:
+        what = "order" if isinstance(frame, Ordered) else "report"
+        raise FrameError(f"unknown {what} {frame.kind!r:.80}")
+    return decoder
 
 
 def _ages(frame: ClientFrame) -> Iterator[float]:

@@ -9,7 +9,15 @@ import hmac
 import logging
 from typing import Final, Protocol, assert_never
 
-from luftpause.adapters.link.codec import FRAME_BYTES_MAX, FrameError, FrameReader, client_frame, report_in, to_bytes
+from luftpause.adapters.link.codec import (
+    FRAME_BYTES_MAX,
+    FrameError,
+    FrameReader,
+    client_frame,
+    report_in,
+    to_bytes,
+    told_in,
+)
 from luftpause.adapters.link.frames import (
     FAULT_FULL,
     FAULT_ILL_FORMED,
@@ -30,8 +38,12 @@ from luftpause.adapters.link.frames import (
     Fault,
     Goodbye,
     Hello,
+    Joined,
+    LauncherFrame,
     ListModels,
+    LogLines,
     Models,
+    PeerFrame,
     Placed,
     Refused,
     RemoveReplica,
@@ -40,9 +52,11 @@ from luftpause.adapters.link.frames import (
     Resync,
     RunGone,
     ServerFrame,
+    Told,
     Welcome,
 )
 from luftpause.adapters.link.gathering import Gathering
+from luftpause.adapters.link.remote_seat import RemoteSeat
 from luftpause.adapters.link.resync import ResyncParts
 from luftpause.adapters.link.wire import Wire
 from luftpause.core.model.ids import PeerId, TurnId
@@ -50,6 +64,8 @@ from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFinished
+from luftpause.core.scheduling.residency.events import LauncherJoined
+from luftpause.ports.launcher import LauncherDesk
 from luftpause.ports.scheduler import SchedulerDesk, TurnRefusedError
 
 HELLO_S: Final = 5.0
@@ -85,12 +101,24 @@ class FrontDesk(Protocol):
 
 
 class Conversation:
-    """One client. `secrets` are the token that it must know (empty: none) and the scheduler's instance."""
+    """One client. `token` is what it must know (empty: none), `instance` the scheduler's.
+
+    Without `launchers` none may join.
+    """
 
     def __init__(
-        self, desk: SchedulerDesk, front: FrontDesk, gathering: Gathering, *, token: str, instance: str
+        self,
+        desk: SchedulerDesk,
+        front: FrontDesk,
+        gathering: Gathering,
+        *,
+        token: str,
+        instance: str,
+        launchers: LauncherDesk | None = None,
     ) -> None:
         self._desk = desk
+        self._launchers = launchers
+        self._seat: RemoteSeat | None = None
         self._front = front
         self._gathering = gathering
         self._token = token.encode()
@@ -142,6 +170,8 @@ class Conversation:
         if self._wire is not None and self._wire.overflowed:
             _log.warning("peer_too_slow", extra={"peer": self.peer, "unsent_max": UNSENT_MAX})
         self._wire = None
+        if self._seat is not None and self._launchers is not None:
+            self._launchers.left(self._seat)
         self._front.left(self, for_good=self._said_goodbye)
 
     def part(self, code: str, message: str) -> None:
@@ -185,14 +215,17 @@ class Conversation:
 
     def _take(self, frame: ClientFrame, peer: PeerId) -> None:
         try:
-            self._perform(frame, peer)
+            if isinstance(frame, LauncherFrame):
+                self._launcher_said(frame)
+            else:
+                self._perform(frame, peer)
         except FrameError:
             raise
         except Exception as error:  # noqa: BLE001 a fault of the desk stays with the frame that met it
             _log.error("desk_failed", exc_info=error, extra={"peer": peer, "frame": type(frame).__name__})
             self._failed(frame)
 
-    def _perform(self, frame: ClientFrame, peer: PeerId) -> None:
+    def _perform(self, frame: PeerFrame, peer: PeerId) -> None:
         match frame:
             case Admit(offer=offer):
                 self._check_resynced(frame)
@@ -226,10 +259,34 @@ class Conversation:
                 self._say(Refused(offer.turn, Refusal(reason=RefusalReason.SCHEDULER_FAULT, message=_BROKEN)))
             case EndRun() | ListModels() | AddReplica() | RemoveReplica():
                 self._say(Failed(frame.request, _BROKEN))
-            case Hello() | Resync() | Report() | Goodbye():
+            case Hello() | Resync() | Report() | Joined() | Told() | LogLines() | Goodbye():
                 pass  # nobody waits for an answer
             case _:
                 assert_never(frame)
+
+    def _launcher_said(self, frame: LauncherFrame) -> None:
+        match frame:
+            case Joined(inventory=inventory):
+                self._join(inventory)
+            case Told():
+                if self._launchers is None or self._seat is None:
+                    raise FrameError("a launcher's report before it joined")
+                self._launchers.told(self._seat.launcher, told_in(frame))
+            case LogLines():
+                if self._seat is not None:
+                    self._seat.answered(frame)
+            case _:
+                assert_never(frame)
+
+    def _join(self, inventory: LauncherJoined) -> None:
+        if self._launchers is None:
+            raise FrameError("no launcher may join here")
+        if self._seat is None:
+            self._seat = RemoteSeat(inventory, self._say)
+        elif self._seat.launcher != inventory.launcher:
+            raise FrameError("a second launcher on one connection")
+        self._seat.took_stock(inventory)
+        self._launchers.joined(self._seat, inventory)
 
     def _check_resynced(self, frame: ClientFrame) -> None:
         if not self._resynced:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId
+from luftpause.core.model.ids import LauncherId, ModelName, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnReport
+from luftpause.ports.launcher import LauncherDesk, LauncherReport, LauncherSeat
 from luftpause.ports.scheduler import SchedulerDesk, Ticket
 
 
@@ -38,3 +39,22 @@ class DirectLink:
     async def remove_replica(self, replica: ReplicaId) -> None:
         """See SchedulerLink."""
         self._desk.remove_replica(replica)
+
+
+class DirectLauncherLink:
+    """A `LauncherLink` whose calls never wait."""
+
+    def __init__(self, desk: LauncherDesk) -> None:
+        self._desk = desk
+        self._launcher: LauncherId | None = None
+
+    def join(self, seat: LauncherSeat) -> None:
+        """See LauncherLink."""
+        inventory = seat.inventory()
+        self._launcher = inventory.launcher
+        self._desk.joined(seat, inventory)
+
+    def tell(self, report: LauncherReport) -> None:
+        """See LauncherLink."""
+        assert self._launcher is not None, "it reports before it joined"
+        self._desk.told(self._launcher, report)

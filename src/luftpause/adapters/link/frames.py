@@ -15,6 +15,7 @@ from luftpause.core.model.refusals import Refusal
 from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import KnownRun, OpenTurn
+from luftpause.core.scheduling.residency.events import LauncherJoined
 
 LINK_PROTOCOL: Final = 5
 
@@ -99,6 +100,27 @@ class RemoveReplica(Frame, frozen=True, tag="remove_replica"):
     replica: ReplicaId
 
 
+class Joined(Frame, frozen=True, tag="joined"):
+    """A launcher tells all that it can start and all that it runs: on each connection, and when that changes."""
+
+    inventory: LauncherJoined
+
+
+class Told(Frame, frozen=True, tag="told"):
+    """A launcher's report about a model: `kind` is its class name, `body` its fields."""
+
+    kind: str
+    body: msgspec.Raw
+
+
+class LogLines(Frame, frozen=True, tag="log_lines"):
+    """Answer to AskLog: lines that a model's engines wrote, and the number of the next one."""
+
+    request: int
+    lines: tuple[str, ...]
+    next: int
+
+
 class Goodbye(Frame, frozen=True, tag="goodbye"):
     """The client leaves for good: no grace."""
 
@@ -151,6 +173,21 @@ class Done(Frame, frozen=True, tag="done"):
     request: int
 
 
+class Ordered(Frame, frozen=True, tag="ordered"):
+    """An order to a launcher: `kind` is its class name, `body` its fields. Its end is told."""
+
+    kind: str
+    body: msgspec.Raw
+
+
+class AskLog(Frame, frozen=True, tag="ask_log"):
+    """Ask a launcher for what a model's engines wrote from line `after` on. Answered by LogLines."""
+
+    request: int
+    model: ModelName
+    after: int
+
+
 class Failed(Frame, frozen=True, tag="failed"):
     """The scheduler broke on this request; the connection goes on."""
 
@@ -171,5 +208,9 @@ Request: TypeAlias = EndRun | ListModels | AddReplica | RemoveReplica
 Answer: TypeAlias = RunGone | Models | Done | Failed
 """What ends a request."""
 
-ClientFrame: TypeAlias = Hello | Resync | Admit | Report | Request | Goodbye
-ServerFrame: TypeAlias = Welcome | Accepted | Placed | Refused | Acknowledged | Answer | Fault
+LauncherFrame: TypeAlias = Joined | Told | LogLines
+"""What only launchers say."""
+
+PeerFrame: TypeAlias = Hello | Resync | Admit | Report | Request | Goodbye
+ClientFrame: TypeAlias = PeerFrame | LauncherFrame
+ServerFrame: TypeAlias = Welcome | Accepted | Placed | Refused | Acknowledged | Answer | Ordered | AskLog | Fault

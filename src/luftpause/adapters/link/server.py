@@ -14,6 +14,7 @@ from luftpause.adapters.link.conversation import Conversation
 from luftpause.adapters.link.gathering import Gathering
 from luftpause.adapters.link.wire import CLOSE_S, Wire
 from luftpause.core.model.ids import PeerId
+from luftpause.ports.launcher import LauncherDesk
 from luftpause.ports.scheduler import PeerSeen, SchedulerDesk
 
 CONNECTIONS_MAX: Final = 1024
@@ -50,6 +51,19 @@ class PeerRegister(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insiders:
+    """Who has to do with those that connect, beside the desk.
+
+    Attributes:
+        register: who remembers them; None: nobody does.
+        launchers: who takes launchers in; None: none may join.
+    """
+
+    register: PeerRegister | None = None
+    launchers: LauncherDesk | None = None
+
+
 class LinkServer:
     """Serves a desk at `host:port`; port 0 picks a free one.
 
@@ -59,7 +73,7 @@ class LinkServer:
         port: port to listen on.
         token: what every peer must present; empty: none.
         graces: how long to wait for peers.
-        register: who remembers them; None: nobody does.
+        insiders: who else has to do with those that connect.
     """
 
     def __init__(
@@ -70,12 +84,14 @@ class LinkServer:
         port: int = 0,
         token: str = "",
         graces: Graces | None = None,
-        register: PeerRegister | None = None,
+        insiders: Insiders | None = None,
     ) -> None:
+        insiders = insiders or Insiders()
         graces = graces or Graces()
         self._desk = desk
-        self._register = register
-        known = () if register is None else register.known
+        self._launchers = insiders.launchers
+        self._register = insiders.register
+        known = () if insiders.register is None else insiders.register.known
         self._gathering = Gathering(grace_s=graces.resync_s, others_s=graces.others_s, models=desk.models, known=known)
         self._host = host
         self._port = port
@@ -180,5 +196,12 @@ class LinkServer:
             self._register.peers_changed(sorted({*self._peers, *self._graces, *self._gathering.missing}))
 
     def _new_wire(self) -> Wire:
-        conversation = Conversation(self._desk, self, self._gathering, token=self._token, instance=self._instance)
+        conversation = Conversation(
+            self._desk,
+            self,
+            self._gathering,
+            token=self._token,
+            instance=self._instance,
+            launchers=self._launchers,
+        )
         return conversation.new_wire()

@@ -1,8 +1,8 @@
 """What is true of a client's link across connections, and what is said when one stands again.
 
 The order on every connect: declared replicas (only to a scheduler that was started anew), resync, unconfirmed
-reports, unanswered requests, held turns under the run that they were promised. It does not know how a connection
-comes about.
+reports, unanswered requests, a launcher's inventory, held turns under the run that they were promised. It does not
+know how a connection comes about.
 """
 
 import asyncio
@@ -11,17 +11,21 @@ from collections.abc import Callable, Iterator
 from typing import Final, assert_never
 
 from luftpause.adapters.link.admissions import Admission, Admissions
-from luftpause.adapters.link.codec import FRAME_BYTES_MAX, FrameError, to_bytes
+from luftpause.adapters.link.codec import FRAME_BYTES_MAX, FrameError, order_in, to_bytes
 from luftpause.adapters.link.frames import (
     Accepted,
     Acknowledged,
     AddReplica,
     Admit,
     Answer,
+    AskLog,
     Done,
     Failed,
     Fault,
+    Joined,
+    LogLines,
     Models,
+    Ordered,
     Placed,
     Refused,
     Request,
@@ -38,6 +42,7 @@ from luftpause.core.model.ids import Instant, PeerId, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFinished, TurnReport, TurnsRenewed
+from luftpause.ports.launcher import LauncherSeat
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError
 
 _RUN_ROOM: Final = 16 * 1024
@@ -60,6 +65,8 @@ class Upkeep:
         self._wire: Wire | None = None
         self._instance = ""
         self._refused = ""
+        self._seat: LauncherSeat | None = None
+        self._answering: set[asyncio.Task[None]] = set()
 
     @property
     def is_up(self) -> bool:
@@ -119,6 +126,11 @@ class Upkeep:
         if self._wire is not None:
             self._wire.send(frame)
 
+    def join(self, seat: LauncherSeat) -> None:
+        """Tell that we have a launcher, and what it has; told again on each connection."""
+        self._seat = seat
+        self.say(to_bytes(Joined(seat.inventory())))
+
     def close(self) -> None:
         """Turn away whoever still waits."""
         for turn in self.admissions.turns():
@@ -164,6 +176,13 @@ class Upkeep:
                 self._confirmed(seq)
             case RunGone() | Models() | Done() | Failed():
                 self._requests.answered(frame)
+            case Ordered():
+                if self._seat is not None:
+                    self._seat.ordered(order_in(frame))
+            case AskLog():
+                answering = asyncio.create_task(self._answer_log(frame))
+                self._answering.add(answering)
+                answering.add_done_callback(self._answering.discard)
             case Welcome() | Fault():
                 pass  # the dialer's
             case _:
@@ -180,8 +199,15 @@ class Upkeep:
         yield from resync_frames(self.ledger.resync(_now()), is_returning=is_returning)
         yield from self._outbox.unconfirmed()
         yield from self._requests.unanswered()
+        if self._seat is not None:
+            yield to_bytes(Joined(self._seat.inventory()))
         for turn in self.admissions.turns():
             yield from self._offer_again(turn)
+
+    async def _answer_log(self, asked: AskLog) -> None:
+        if self._seat is not None:
+            found = await self._seat.log(asked.model, asked.after)
+            self.say(to_bytes(LogLines(asked.request, found.lines, found.next)))
 
     def _offer_again(self, turn: TurnId) -> Iterator[bytes]:
         offer = self.ledger.held_offer(turn, _now())

@@ -21,14 +21,16 @@ class ServerOptions:
 
     Attributes:
         model: the GGUF file.
-        port: where it listens on 127.0.0.1: a number, or a placeholder for one.
+        port: where it listens: a number, or a placeholder for one.
         alias: the name that it reports for its model.
+        host: the address that it listens on.
         template: file of the chat template that replaces the model's own.
     """
 
     model: Path
     port: str
     alias: str
+    host: str = "127.0.0.1"
     template: Path | None = None
     threads: int = THREADS
 
@@ -37,7 +39,7 @@ def server_arguments(options: ServerOptions, args: Sequence[str] = ()) -> tuple[
     """Return the arguments that follow the program; `args` come last, so that they win where one repeats."""
     own = [
         *("-m", str(options.model)),
-        *("--host", "127.0.0.1"),
+        *("--host", options.host),
         *("--port", options.port),
         *("--alias", options.alias),
         *("--parallel", str(PARALLEL)),

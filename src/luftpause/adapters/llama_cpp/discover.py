@@ -33,10 +33,10 @@ class LocalLlamaCpp:
     env: Mapping[str, str] = field(default_factory=dict)
     bundled_model: Path | None = None
 
-    def command(self, *, model: Path, port: str, alias: str, args: Sequence[str]) -> tuple[str, ...]:
+    def command(self, *, model: Path, host: str, port: str, alias: str, args: Sequence[str]) -> tuple[str, ...]:
         """Return program and arguments. `port` may be a placeholder; `args` come last."""
         template = TOOL_TEMPLATE if model == self.bundled_model else None
-        options = ServerOptions(model=model, port=port, alias=alias, template=template)
+        options = ServerOptions(model=model, host=host, port=port, alias=alias, template=template)
         return (*self.program, *server_arguments(options, args))
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from luftpause.core.model.ids import CallerId, Mark, ModelName, PeerId, PrincipalId, RunId, ToolCallId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
@@ -64,6 +65,22 @@ class IdentityKeys:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What is in a request, as far as it decides where one for an unknown model goes.
+
+    Attributes:
+        images: whether there is a picture in it.
+        code_share: how many in a hundred of its bytes are in fenced code.
+    """
+
+    images: bool = False
+    code_share: int = 0
+
+
+NO_TRAITS: Final = Traits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnOffer:
     """A turn that asks to be admitted: all that is known before the scheduler has spoken.
 
@@ -76,6 +93,7 @@ class TurnOffer:
         age_s: how long the turn has waited already when it is offered again after a reconnect, seconds;
             it keeps its place in the queue.
         shape: single-pass turns are in no run, whatever it says.
+        traits: what is in it; looked at only where that may matter.
     """
 
     turn: TurnId
@@ -89,3 +107,4 @@ class TurnOffer:
     prompt_bytes: int = 0
     age_s: float = 0.0
     shape: TurnShape = TurnShape.IN_RUN
+    traits: Traits = NO_TRAITS

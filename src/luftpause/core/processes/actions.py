@@ -8,6 +8,7 @@
 | `Register`      | nothing                                                              |
 | `Deregister`    | nothing                                                              |
 | `ReportFailure` | nothing                                                              |
+| `ReportStopped` | nothing                                                              |
 """
 
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class SignalProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Register:
-    """Declare the replica where this attempt listens. Given again for every attempt: its port may be another."""
+    """It is ready: declare the replica where this attempt listens. Each attempt may have another port."""
 
     attempt: int
 
@@ -71,4 +72,11 @@ class ReportFailure:
     retry_in_s: float | None
 
 
-Action: TypeAlias = StartProcess | ProbeProcess | SignalProcess | Register | Deregister | ReportFailure
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportStopped:
+    """Tell that nothing of it is left, as asked."""
+
+    attempt: int
+
+
+Action: TypeAlias = StartProcess | ProbeProcess | SignalProcess | Register | Deregister | ReportFailure | ReportStopped

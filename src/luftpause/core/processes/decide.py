@@ -13,6 +13,7 @@ from luftpause.core.processes.actions import (
     ProbeProcess,
     Register,
     ReportFailure,
+    ReportStopped,
     SignalProcess,
     StartProcess,
     StopSignal,
@@ -23,6 +24,7 @@ from luftpause.core.processes.events import (
     ProbeSucceeded,
     ProcessExited,
     ProcessStarted,
+    ProgressSeen,
     StartRequested,
     StopRequested,
     WokeUp,
@@ -48,7 +50,7 @@ def decide(state: EngineProcess, event: Event, now: Instant) -> Decision:
             return _stop_requested(state, now)
         case WokeUp():
             return _woke_up(state, now)
-        case ProcessStarted() | ProcessExited() | ProbeSucceeded() | ProbeFailed():
+        case ProcessStarted() | ProcessExited() | ProbeSucceeded() | ProbeFailed() | ProgressSeen():
             if event.attempt != state.attempt:
                 return Decision(state)
             return _process_event(state, event, now)
@@ -74,7 +76,9 @@ def next_deadline(state: EngineProcess) -> Instant | None:
 
 
 def _process_event(
-    state: EngineProcess, event: ProcessStarted | ProcessExited | ProbeSucceeded | ProbeFailed, now: Instant
+    state: EngineProcess,
+    event: ProcessStarted | ProcessExited | ProbeSucceeded | ProbeFailed | ProgressSeen,
+    now: Instant,
 ) -> Decision:
     match event:
         case ProcessStarted():
@@ -85,6 +89,8 @@ def _process_event(
             return _probe_succeeded(state, now)
         case ProbeFailed():
             return _probe_failed(state, now)
+        case ProgressSeen():
+            return _progress_seen(state, now)
         case _:
             assert_never(event)
 
@@ -106,7 +112,8 @@ def _stop_requested(state: EngineProcess, now: Instant) -> Decision:
         case Exited():
             return Decision(state)
         case BackingOff():
-            return _end(state, Exited(since=now, why=EndReason.STOPPED))
+            stopped = _end(state, Exited(since=now, why=EndReason.STOPPED))
+            return Decision(stopped.state, (*stopped.actions, ReportStopped(attempt=state.attempt)))
         case Stopping():
             phase = replace(state.phase, why=StopReason.REQUESTED)
             return _deregister(replace(state, phase=phase), EndReason.STOPPED)
@@ -140,9 +147,7 @@ def _woke_up(state: EngineProcess, now: Instant) -> Decision:
 def _started(state: EngineProcess, now: Instant) -> Decision:
     match state.phase:
         case Starting(spawned=False):
-            declared = Register(attempt=state.attempt)
-            probing = _probe(replace(state, registered=True), replace(state.phase, spawned=True))
-            return Decision(probing.state, (declared, *probing.actions))
+            return _probe(state, replace(state.phase, spawned=True))
         case Stopping(spawned=False, why=why):
             return _stop(state, spawned=True, why=why, now=now)
         case Starting() | Stopping() | Ready() | BackingOff() | Exited():
@@ -154,7 +159,8 @@ def _started(state: EngineProcess, now: Instant) -> Decision:
 def _exited(state: EngineProcess, event: ProcessExited, now: Instant) -> Decision:
     match state.phase:
         case Stopping(why=StopReason.REQUESTED):
-            return _end(state, Exited(since=now, why=EndReason.STOPPED))
+            stopped = _end(state, Exited(since=now, why=EndReason.STOPPED))
+            return Decision(stopped.state, (*stopped.actions, ReportStopped(attempt=state.attempt)))
         case Stopping():
             kind = FailureKind.NOT_READY_IN_TIME
         case Starting():
@@ -171,7 +177,8 @@ def _exited(state: EngineProcess, event: ProcessExited, now: Instant) -> Decisio
 def _probe_succeeded(state: EngineProcess, now: Instant) -> Decision:
     if not isinstance(state.phase, Starting) or state.phase.probe_at is not None or not state.phase.spawned:
         return Decision(state)
-    return Decision(replace(state, phase=Ready(since=now), failures=0))
+    ready = replace(state, phase=Ready(since=now), failures=0, registered=True)
+    return Decision(ready, (Register(attempt=state.attempt),))
 
 
 def _probe_failed(state: EngineProcess, now: Instant) -> Decision:
@@ -179,6 +186,13 @@ def _probe_failed(state: EngineProcess, now: Instant) -> Decision:
         return Decision(state)
     probe_at = Instant(now + state.limits.probe_period_s)
     return Decision(replace(state, phase=replace(state.phase, probe_at=probe_at)))
+
+
+def _progress_seen(state: EngineProcess, now: Instant) -> Decision:
+    if not isinstance(state.phase, Starting):
+        return Decision(state)
+    ready_by = Instant(now + state.limits.readiness_timeout_s)
+    return Decision(replace(state, phase=replace(state.phase, ready_by=ready_by)))
 
 
 def _start(state: EngineProcess, why: StartReason, now: Instant) -> Decision:

@@ -54,10 +54,24 @@ class ProbeFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressSeen:
+    """Its load got further. Whoever tells this sees to it that a load can get further only so often."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WokeUp:
     """A deadline passed. Extra ones are harmless."""
 
 
 Event: TypeAlias = (
-    StartRequested | StopRequested | ProcessStarted | ProcessExited | ProbeSucceeded | ProbeFailed | WokeUp
+    StartRequested
+    | StopRequested
+    | ProcessStarted
+    | ProcessExited
+    | ProbeSucceeded
+    | ProbeFailed
+    | ProgressSeen
+    | WokeUp
 )

@@ -24,7 +24,7 @@ class EndReason(Enum):
 
     NEVER_STARTED = "never started"
     STOPPED = "stopped as asked"
-    GAVE_UP = "failed too often in a row"
+    GAVE_UP = "failed, and no restart is left"
 
 
 class FailureKind(Enum):

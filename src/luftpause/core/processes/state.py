@@ -1,7 +1,7 @@
 """What is known of one engine process: a phase, and what outlasts the phases.
 
-Phases with different data are different classes. A replica is registered from the first process that came to be until
-the engine is stopped or given up: while it restarts, its turns are held rather than refused.
+Phases with different data are different classes. A replica is registered from the first time that its engine is ready
+until the engine is stopped or given up: while it restarts, its turns are held rather than refused.
 """
 
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ class Limits:
     """How patient the machine is.
 
     Attributes:
-        readiness_timeout_s: from the start of a process until it must be ready, seconds.
+        readiness_timeout_s: from the start of a process, or its last progress, until it must be ready, seconds.
         stop_grace_s: from the friendly signal to the one that cannot be ignored, seconds.
         probe_period_s: from one failed readiness probe to the next, seconds.
-        backoff_s: pauses before restarts in a row, seconds; as many restarts as entries.
+        backoff_s: pauses before restarts in a row, seconds; as many restarts as entries, and without any no restart.
     """
 
     readiness_timeout_s: float
     stop_grace_s: float
-    probe_period_s: float = 0.1
+    probe_period_s: float = 0.05
     backoff_s: tuple[float, ...] = BACKOFF_S
 
 

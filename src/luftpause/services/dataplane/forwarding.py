@@ -36,6 +36,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         path: the request's path alone.
         headers: those that go on to an engine.
         said: what was said in it, where that may have to identify its run; else None.
+        model: what the client called the model; empty where it named none.
     """
 
     dialect: Dialect
@@ -45,6 +46,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     headers: Sequence[Header]
     body: bytes
     said: Said | None = None
+    model: str = ""
 
 
 class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +87,7 @@ class AssembledTranslation:
 
 
 def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "") -> Forwarded:
-    """Return what the engine of a placement is sent.
+    """Return what the engine of a placement is sent: the model under the engine's own name for it.
 
     Args:
         asked: what the client asked for.
@@ -96,6 +98,17 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "")
     Raises:
         BadRequestError: the engine does not speak the client's dialect, and the request cannot be said in its own.
     """
+    forwarded = _said(asked, placement, speaks=speaks, turn=turn)
+    if not asked.model or not placement.model or asked.model == placement.model:
+        return forwarded
+    request = forwarded.request
+    if forwarded.back is None and not _names_model(request.body):
+        return forwarded  # as in Gemini's own words, where the path does
+    body = with_members(request.body, {"model": placement.model})
+    return msgspec.structs.replace(forwarded, request=msgspec.structs.replace(request, body=body))
+
+
+def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str) -> Forwarded:
     dialect = asked.dialect
     unnoticed = placement.engine is EngineKind.LLAMA_CPP and not asked.stream
     if dialect.name == CHAT:
@@ -128,6 +141,13 @@ def _single(asked: Asked, sent: Sent, *, unnoticed: bool) -> Forwarded:
     if unnoticed and asked.path == COMPLETIONS and _is_one_completion(sent.body):
         return _as_stream(asked, sent.body, CompletionAssembly(), sent.target)
     return Forwarded(request=_request(asked, sent.target, sent.body), back=sent.back)
+
+
+def _names_model(body: bytes) -> bool:
+    try:
+        return "model" in read_members(body, ("model",), "messages")
+    except BadRequestError:
+        return False
 
 
 def _is_never_streamed(body: bytes) -> bool:

@@ -15,6 +15,7 @@ class DataplaneSettings:
         caller_bytes: longest name of a caller, cut there.
         renew_period_s: how often open turns are renewed, seconds; far below the scheduler's turn timeout.
         keepalive_after_s: a streaming client without an answer gets its 200 and a first sign of life then, seconds.
+        looks_inside: whether pictures and code in a request decide where it goes when nobody knows its model.
         keepalive_s: from one sign of life to the next until the engine's first byte, seconds; 0 sends none.
         link_timeout_s: how long a question that is not a turn (models, end of a run) waits for the scheduler, seconds.
     """
@@ -26,3 +27,4 @@ class DataplaneSettings:
     link_timeout_s: float = 5.0
     keepalive_after_s: float = 20.0
     keepalive_s: float = 10.0
+    looks_inside: bool = False

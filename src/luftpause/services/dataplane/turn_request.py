@@ -10,7 +10,8 @@ from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.harness import HarnessSession, codex_session, harness_session
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said, said_in
-from luftpause.core.model.turns import IdentityKeys, TurnOffer, TurnShape
+from luftpause.core.dialects.traits import traits_of
+from luftpause.core.model.turns import NO_TRAITS, IdentityKeys, TurnOffer, TurnShape
 from luftpause.ports.asgi import ClientLeftError
 from luftpause.services.dataplane.answers import send_failure
 from luftpause.services.dataplane.forwarding import Asked
@@ -66,7 +67,7 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
         around,
         call,
         run=standing.run,
-        offer=_offer(around, standing, harness, found, said, len(body)),
+        offer=_offer(around, standing, harness, found, said, body),
         asked=Asked(
             dialect=target.dialect,
             target=target.raw_path + (b"?" + target.query if target.query else b""),
@@ -75,6 +76,7 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
             headers=for_engine(call.headers, headers),
             body=body,
             said=said,
+            model=found.model,
         ),
     )
 
@@ -85,7 +87,7 @@ def _offer(
     harness: HarnessSession,
     found: Peek,
     said: Said | None,
-    prompt_bytes: int,
+    body: bytes,
 ) -> TurnOffer:
     return TurnOffer(
         turn=around.turns.open(),
@@ -105,6 +107,7 @@ def _offer(
             parent_call=standing.parent_call,
             parent_session=harness.parent or (codex_session(standing.parent_thread) if standing.parent_thread else ""),
         ),
-        prompt_bytes=prompt_bytes,
+        prompt_bytes=len(body),
         shape=found.shape,
+        traits=traits_of(body) if around.settings.looks_inside else NO_TRAITS,
     )

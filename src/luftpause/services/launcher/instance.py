@@ -1,12 +1,13 @@
 """One engine process as the launcher holds it: its plan, its state, and the process behind the latest attempt."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from luftpause.core.model.ids import Instant
 from luftpause.core.model.replicas import Endpoint, ReplicaSpec
 from luftpause.core.processes.state import EngineProcess
 from luftpause.core.processes.view import view
 from luftpause.ports.processes import RunningProcess
+from luftpause.services.launcher.loading import LoadProgress
 from luftpause.services.launcher.planning import EnginePlan
 
 
@@ -35,25 +36,35 @@ class InstanceView:
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """The launcher's own, changed by it alone. `port`: of the latest attempt; 0 before the first."""
+    """The launcher's own, changed by it alone.
+
+    Attributes:
+        port: of the latest attempt; 0 before the first.
+        progress: of the latest attempt's load.
+        log_seen: number of the first line that its progress was not read from.
+        looked_at: when its progress was looked at last.
+    """
 
     plan: EnginePlan
     state: EngineProcess
     port: int = 0
     running: RunningProcess | None = None
+    progress: LoadProgress = field(default_factory=lambda: LoadProgress(0))
+    log_seen: int = 0
+    looked_at: float = 0.0
 
     @property
     def endpoint(self) -> Endpoint:
         """Where the latest attempt listens. Only engines with a port have one."""
         assert self.port, "an engine that was never started listens nowhere"
-        return Endpoint(url=f"http://127.0.0.1:{self.port}")
+        return Endpoint(url=f"http://{self.plan.host}:{self.port}")
 
     def spec(self) -> ReplicaSpec:
         """Return the replica as the scheduler is to know it."""
         return ReplicaSpec(
             replica=self.plan.replica,
             endpoint=self.endpoint,
-            models=self.plan.models,
+            models=self.plan.models[:1],  # the scheduler knows its aliases from the catalogue
             engine=self.plan.engine,
             health=self.plan.health,
         )

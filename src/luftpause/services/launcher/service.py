@@ -1,235 +1,302 @@
-"""The launcher: keeps every planned engine process alive and its replica declared.
+"""The launcher: does what the scheduler orders, and tells what became of it. It decides nothing.
 
-One mailbox, one consumer: take an event, decide, perform. What takes time runs in tasks of its own, each of which
-ends by putting one event back. Which process is started or stopped when is decided in `core/processes`.
+A model is up when the first of its engines is ready, and down when nothing of any of them is left.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Final, TypeAlias, assert_never
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Final, assert_never
 
-from luftpause.core.model.ids import Instant
-from luftpause.core.processes.actions import (
-    Action,
-    Deregister,
-    ProbeProcess,
-    Register,
-    ReportFailure,
-    SignalProcess,
-    StartProcess,
-    StopSignal,
-)
-from luftpause.core.processes.decide import decide, next_deadline
-from luftpause.core.processes.events import (
-    Event,
-    ProbeFailed,
-    ProbeSucceeded,
-    ProcessExited,
-    ProcessStarted,
-    StartRequested,
-    StopRequested,
-    WokeUp,
-)
-from luftpause.core.processes.reasons import explain
-from luftpause.core.processes.state import Exited, Limits, never_started
+from luftpause.core.model.ids import LauncherId, ModelName
+from luftpause.core.model.replicas import ReplicaSpec
+from luftpause.core.processes.reasons import Failure, explain
+from luftpause.core.processes.state import BACKOFF_S
+from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.events import LauncherJoined, LoadFailed, LoadProgressed, ModelDown, ModelUp
 from luftpause.ports.engines import Engines
-from luftpause.ports.processes import CouldNotStartError, Launch, ProcessHost, RunningProcess
+from luftpause.ports.launcher import LauncherLink, LauncherReport, ModelOrder
+from luftpause.ports.processes import LogSlice, MemoryMeter, ProcessHost
 from luftpause.ports.scheduler import SchedulerLink
 from luftpause.services.launcher.instance import Instance, InstanceView
-from luftpause.services.launcher.planning import PORT_PLACEHOLDER, LauncherPlan
-from luftpause.services.launcher.readiness import answers
+from luftpause.services.launcher.keeping import EngineKeeper
+from luftpause.services.launcher.memory import BACK_S_MAX, memory_back
+from luftpause.services.launcher.ollama import OllamaError, OllamaModels
+from luftpause.services.launcher.planning import LauncherPlan, ModelPlan
+from luftpause.services.launcher.residents import Resident, looks_out_of_memory
 
 _LOG = logging.getLogger("luftpause.launcher")
-Work: TypeAlias = Coroutine[None, None, None]
-_CLOSE_MARGIN_S: Final = 5.0
-"""Past the grace: a killed group is gone within milliseconds, and the link takes the last declarations."""
+_TOLD_STEP: Final = 0.05
+"""A load that got further by less is not told of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What a launcher works with. `meter`: what engines take of the machine's memories."""
+
+    host: ProcessHost
+    engines: Engines
+    meter: MemoryMeter
 
 
 class LauncherService:
-    """Starts engines, watches them, and tells the scheduler which replicas there are.
+    """A `LauncherSeat`, and who is told by its keeper.
 
     Args:
+        plan: what it can start.
+        tools: what it works with.
+        link: the scheduler, as launchers hold it.
+        replicas: the scheduler, as it is told of the further engines of a model.
         on_change: called in the event loop whenever an engine goes from one state to another.
     """
 
     def __init__(
         self,
         plan: LauncherPlan,
-        host: ProcessHost,
+        tools: Tools,
         *,
-        engines: Engines,
-        link: SchedulerLink,
+        link: LauncherLink,
+        replicas: SchedulerLink,
         on_change: Callable[[InstanceView], None] | None = None,
     ) -> None:
-        self._plan = plan
-        self._host = host
-        self._engines = engines
+        self._launcher: LauncherId = plan.launcher
+        self._tools = tools
         self._link = link
-        self._on_change = on_change
-        self._instances: list[Instance] = []
-        self._mailbox: asyncio.Queue[tuple[Instance, Event]] = asyncio.Queue()
-        self._declarations: asyncio.Queue[Callable[[], Work] | None] = asyncio.Queue()
-        self._owner: asyncio.Task[None] | None = None
-        self._closing = False
+        self._replicas = replicas
+        self._keeper = EngineKeeper(
+            tools.host, tools.engines, tools.meter, stop_grace_s=plan.stop_grace_s, on_change=on_change
+        )
+        self._ollama = OllamaModels(tools.engines)
+        self._plan = plan
+        self._plans: Mapping[ModelName, ModelPlan] = {each.spec.model: each for each in plan.models}
+        self._residents: dict[ModelName, Resident] = {}
+        self._declarations: asyncio.Queue[Coroutine[None, None, None]] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
 
-    async def start(self) -> None:
-        """Begin to start every engine, and return without waiting for any of them. Once only."""
-        assert self._owner is None, "started twice"
-        if not self._plan.engines:
-            return  # nothing to watch, and nobody who could say at the end that all are gone
-        now = self._now()
-        for plan in self._plan.engines:
-            limits = Limits(readiness_timeout_s=plan.readiness_timeout_s, stop_grace_s=self._plan.stop_grace_s)
-            instance = Instance(plan=plan, state=never_started(limits, now))
-            self._instances.append(instance)
-            self._mailbox.put_nowait((instance, StartRequested()))
-        self._owner = asyncio.create_task(self._run(), name="launcher")
+    def start(self) -> None:
+        """Begin to take orders. Once only."""
+        self._keeper.start(self)
+        self._spawn(self._declare())
+        self._link.join(self)
 
-    async def close(self) -> None:
-        """Stop every engine and wait until all of their process groups are gone; kill what outlasts the grace."""
-        owner, self._owner = self._owner, None
-        if owner is None:
-            return
-        self._closing = True
-        for instance in self._instances:
-            self._mailbox.put_nowait((instance, StopRequested()))
+    async def close(self, *, drain_s: float = 0.0) -> None:
+        """Declare nothing any more, so that the scheduler has each model go once it is idle; then end what is left.
+
+        Args:
+            drain_s: how long turns may take to end, seconds; 0 where no door is open any more.
+        """
+        if drain_s:
+            self._plans = {}
+            self._link.join(self)
+            try:
+                async with asyncio.timeout(drain_s):
+                    await self._until_all_down()
+            except TimeoutError:
+                _LOG.warning("launcher_drain_overdue", extra={"models": sorted(self._residents)})
+        await self._keeper.close()
         try:
-            async with asyncio.timeout(self._plan.stop_grace_s + _CLOSE_MARGIN_S):
-                await owner
+            async with asyncio.timeout(BACK_S_MAX):
+                await self._until_all_down()  # what waits for memory must still be told gone
         except TimeoutError:
-            _LOG.error("launcher_close_overdue", extra={"grace_s": self._plan.stop_grace_s})
+            _LOG.warning("launcher_left_models", extra={"models": sorted(self._residents)})
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while not self._declarations.empty():
+            self._declarations.get_nowait().close()
+
+    def reload(self, plan: LauncherPlan) -> None:
+        """Take another catalogue. What did not change goes on; the scheduler has the rest go once it is idle."""
+        self._plan = plan
+        self._plans = {each.spec.model: each for each in plan.models}
+        self._link.join(self)
 
     def snapshot(self) -> tuple[InstanceView, ...]:
-        """Return every engine as it is now, in the order of the configuration."""
-        now = self._now()
-        return tuple(instance.view(now) for instance in self._instances)
+        """Return every engine that was ever wanted as it is now."""
+        return self._keeper.snapshot()
 
-    async def _run(self) -> None:
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                declaring = tasks.create_task(self._declare(), name="launcher-declare")
-                probes = await self._consume(tasks)
-                for probe in probes:
-                    probe.cancel()
-                self._declarations.put_nowait(None)
-                await declaring
-        except Exception:
-            _LOG.exception("launcher_failed")
-            raise
-        finally:
-            # Nothing to do in an orderly end; after a fault or a cancellation no engine may be left behind.
-            for instance in self._instances:
-                if instance.running is not None:
-                    instance.running.signal(StopSignal.KILL)
+    def inventory(self) -> LauncherJoined:
+        """See `LauncherSeat`."""
+        return LauncherJoined(
+            launcher=self._launcher,
+            devices=self._plan.devices,
+            catalogue=tuple(each.spec for each in self._plans.values()),
+            engines=tuple(each.held() for each in self._residents.values()),
+        )
 
-    async def _consume(self, tasks: asyncio.TaskGroup) -> set[asyncio.Task[None]]:
-        probes: set[asyncio.Task[None]] = set()
-        while not self._is_over():
-            for instance, event in await self._next_events():
-                for action in self._decide(instance, event):
-                    work = self._perform(instance, action)
-                    if work is None:
-                        continue
-                    task = tasks.create_task(work)
-                    if isinstance(action, ProbeProcess):
-                        probes.add(task)
-                        task.add_done_callback(probes.discard)
-        return set(probes)
-
-    def _is_over(self) -> bool:
-        return self._closing and all(isinstance(instance.state.phase, Exited) for instance in self._instances)
-
-    async def _next_events(self) -> list[tuple[Instance, Event]]:
-        deadlines = (next_deadline(instance.state) for instance in self._instances)
-        try:
-            async with asyncio.timeout_at(min((at for at in deadlines if at is not None), default=None)):
-                return [await self._mailbox.get()]
-        except TimeoutError:
-            return [(instance, WokeUp()) for instance in self._instances]
-
-    def _decide(self, instance: Instance, event: Event) -> tuple[Action, ...]:
-        now = self._now()
-        before = type(instance.state.phase)
-        try:
-            decision = decide(instance.state, event, now)
-        except Exception:  # noqa: BLE001 - a fault in one decision must not take every engine down: the old state stays
-            _LOG.exception("launcher_decision_failed", extra={"replica": instance.plan.replica, "event": repr(event)})
-            return ()
-        instance.state = decision.state
-        if isinstance(event, ProcessExited) and event.attempt == instance.state.attempt:
-            instance.running = None
-        if type(instance.state.phase) is not before:
-            self._tell(instance.view(now))
-        return decision.actions
-
-    def _tell(self, view: InstanceView) -> None:
-        _LOG.info("engine_state_changed", extra={"replica": view.replica, "state": view.state, "why": view.why})
-        if self._on_change is None:
-            return
-        try:
-            self._on_change(view)
-        except Exception:  # noqa: BLE001 - whoever watches must not stop what it watches
-            _LOG.exception("launcher_watcher_failed", extra={"replica": view.replica})
-
-    def _perform(self, instance: Instance, action: Action) -> Work | None:
-        match action:
-            case StartProcess(attempt=attempt):
-                return self._start(instance, attempt)
-            case ProbeProcess(attempt=attempt):
-                return self._probe(instance, attempt)
-            case SignalProcess(signal=signal, why=why):
-                self._signal(instance, signal, why.value)
-            case Register():
-                spec = instance.spec()
-                self._declarations.put_nowait(lambda: self._link.add_replica(spec))
-            case Deregister():
-                self._declarations.put_nowait(lambda: self._link.remove_replica(instance.plan.replica))
-            case ReportFailure(failure=failure, retry_in_s=retry_in_s):
-                fields = {"replica": instance.plan.replica, "retry_in_s": retry_in_s, "tail": failure.tail}
-                _LOG.warning("engine_failed", extra={"why": explain(failure), **fields})
+    def ordered(self, order: ModelOrder) -> None:
+        """See `LauncherSeat`."""
+        match order:
+            case LoadModel(model=model):
+                self._load(model)
+            case UnloadModel(model=model):
+                self._unload(model)
             case _:
-                assert_never(action)
-        return None
+                assert_never(order)
 
-    def _start(self, instance: Instance, attempt: int) -> Work | None:
-        plan = instance.plan
+    async def log(self, model: ModelName, after: int) -> LogSlice:
+        """See `LauncherSeat`. Of several engines, the first one's."""
+        plan = self._plans.get(model)
+        if plan is None or not plan.engines:
+            return LogSlice(lines=(), next=0)
+        return self._tools.host.lines(plan.engines[0].replica, after)
+
+    def _load(self, model: ModelName) -> None:
+        plan, resident = self._plans.get(model), self._residents.get(model)
+        if resident is not None and resident.leaving:
+            self._tell(LoadFailed(model=model, cause="its last engine is still being stopped"))
+        elif resident is not None and resident.replica is not None:
+            self._tell(ModelUp(model=model, replica=resident.replica, memory=resident.memory))
+        elif resident is None and plan is None:
+            self._tell(LoadFailed(model=model, cause="this launcher knows no such model"))
+        elif resident is None and plan is not None:
+            resident = self._residents[model] = Resident(plan=plan)
+            if plan.ollama_url:
+                self._spawn(self._load_ollama(resident))
+                return
+            # One engine of several that fails comes back by itself while others serve; of a single one, the scheduler
+            # says whether it does.
+            restarts = plan.spec.auto_restart and len(plan.engines) > 1
+            for engine in plan.engines:
+                instance = self._keeper.want(engine, backoff_s=BACKOFF_S if restarts else ())
+                resident.alive[engine.replica] = instance
+
+    def _unload(self, model: ModelName) -> None:
+        resident = self._residents.get(model)
+        if resident is None:
+            self._tell(ModelDown(model=model, why="nothing of it runs"))
+        elif not resident.leaving:
+            resident.leaving = True
+            if resident.plan.ollama_url:
+                self._spawn(self._unload_ollama(resident))
+            resident.free_before = self._tools.meter.free(resident.plan.spec.device)
+            for instance in tuple(resident.alive.values()):
+                self._keeper.unwant(instance)
+
+    def engine_ready(self, instance: Instance) -> None:
+        """See `EngineWatcher`."""
+        resident = self._resident_of(instance)
+        if resident is not None:
+            self._spawn(self._up(resident, instance, instance.spec()))
+
+    def engine_progressed(self, instance: Instance) -> None:
+        """See `EngineWatcher`."""
+        resident = self._resident_of(instance)
+        fraction = instance.progress.fraction
+        if resident is not None and resident.replica is None and fraction >= resident.told + _TOLD_STEP:
+            resident.told = fraction
+            self._tell(LoadProgressed(model=resident.plan.spec.model, fraction=fraction))
+
+    def engine_failed(self, instance: Instance, failure: Failure, retry_in_s: float | None) -> None:
+        """See `EngineWatcher`."""
+        fields = {"replica": instance.plan.replica, "retry_in_s": retry_in_s, "tail": failure.tail}
+        _LOG.warning("engine_failed", extra={"why": explain(failure), **fields})
+        if retry_in_s is None:
+            self._gone(instance, failure)
+
+    def engine_withdrawn(self, instance: Instance) -> None:
+        """See `EngineWatcher`. The first replica of a model goes with the model, as the scheduler knows it."""
+        resident = self._resident_of(instance)
+        if resident is not None and instance.plan.replica in resident.further:
+            resident.further.discard(instance.plan.replica)
+            self._declarations.put_nowait(self._replicas.remove_replica(instance.plan.replica))
+
+    def engine_stopped(self, instance: Instance) -> None:
+        """See `EngineWatcher`."""
+        self._gone(instance, None)
+
+    async def _up(self, resident: Resident, instance: Instance, spec: ReplicaSpec) -> None:
+        running, device = instance.running, instance.plan.device
+        if resident.replica is None and running is not None:
+            taken = await asyncio.to_thread(self._tools.meter.taken, running.pid, device)
+            resident.memory = taken * len(resident.plan.engines)
+        if resident.leaving or instance.plan.replica not in resident.alive:
+            return  # it went while it was measured
+        if resident.replica is None or spec.replica == resident.replica.replica:
+            resident.replica = spec  # or it came back by itself, on another port
+            self._tell(ModelUp(model=resident.plan.spec.model, replica=spec, memory=resident.memory))
+        else:
+            resident.further.add(spec.replica)
+            self._declarations.put_nowait(self._replicas.add_replica(spec))
+
+    def _gone(self, instance: Instance, failure: Failure | None) -> None:
+        resident = self._resident_of(instance)
+        if resident is None:
+            return
+        del resident.alive[instance.plan.replica]
+        resident.failure = failure or resident.failure
+        if not resident.alive:
+            self._spawn(self._down(resident))
+
+    async def _down(self, resident: Resident) -> None:
+        """Tell that nothing of a model is left, once its memory is back too."""
+        device, taken = resident.plan.spec.device, resident.memory
+        await memory_back(self._tools.meter, device, taken, before=resident.free_before)
+        model, failure = resident.plan.spec.model, resident.failure
+        self._forget(model)
+        if resident.leaving or failure is None:
+            self._tell(ModelDown(model=model, why="stopped as asked"))
+        elif resident.replica is not None:
+            self._tell(ModelDown(model=model, why=explain(failure)))
+        else:
+            short = looks_out_of_memory(failure)
+            self._tell(LoadFailed(model=model, cause=explain(failure), tail=failure.tail, out_of_memory=short))
+
+    async def _load_ollama(self, resident: Resident) -> None:
+        model = resident.plan.spec.model
         try:
-            instance.port = plan.port or self._host.free_port()
-            argv = tuple(word.replace(PORT_PLACEHOLDER, str(instance.port)) for word in plan.argv)
-            running = self._host.start(Launch(name=plan.replica, argv=argv, port=instance.port, env=plan.env))
-        except CouldNotStartError as error:
-            self._mailbox.put_nowait((instance, ProcessExited(attempt=attempt, code=None, tail=(str(error),))))
-            return None
-        instance.running = running
-        self._mailbox.put_nowait((instance, ProcessStarted(attempt=attempt)))
-        return self._watch(instance, attempt, running)
+            resident.memory = await self._ollama.load(resident.plan.ollama_url, model)
+        except OllamaError as error:
+            if not resident.leaving:
+                self._forget(model)
+                self._tell(LoadFailed(model=model, cause=str(error)))
+            return
+        if not resident.leaving:
+            resident.replica = self._ollama.replica(resident.plan)
+            self._tell(ModelUp(model=model, replica=resident.replica, memory=resident.memory))
 
-    def _signal(self, instance: Instance, signal: StopSignal, why: str) -> None:
-        if instance.running is not None:
-            _LOG.info("engine_signalled", extra={"replica": instance.plan.replica, "signal": signal.value, "why": why})
-            instance.running.signal(signal)
+    async def _unload_ollama(self, resident: Resident) -> None:
+        model, why = resident.plan.spec.model, "unloaded as asked"
+        try:
+            await self._ollama.unload(resident.plan.ollama_url, model)
+        except OllamaError as error:
+            why = str(error)
+        self._forget(model)
+        self._tell(ModelDown(model=model, why=why))
 
-    async def _watch(self, instance: Instance, attempt: int, running: RunningProcess) -> None:
-        end = await running.ended()
-        self._mailbox.put_nowait((instance, ProcessExited(attempt=attempt, code=end.code, tail=end.tail)))
+    def _forget(self, model: ModelName) -> None:
+        del self._residents[model]
+        self._changed.set()
 
-    async def _probe(self, instance: Instance, attempt: int) -> None:
-        running = instance.running
-        answered = await answers(self._engines, instance.endpoint, instance.plan.health)
-        # A port may answer for a stranger: only an answer while our own process lives counts.
-        ready = answered and running is not None and running.alive
-        event = ProbeSucceeded(attempt=attempt) if ready else ProbeFailed(attempt=attempt)
-        self._mailbox.put_nowait((instance, event))
+    def _resident_of(self, instance: Instance) -> Resident | None:
+        resident = self._residents.get(instance.plan.models[0])
+        return resident if resident is not None and resident.alive.get(instance.plan.replica) is instance else None
+
+    async def _until_all_down(self) -> None:
+        while self._residents:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _tell(self, report: LauncherReport) -> None:
+        self._link.tell(report)
 
     async def _declare(self) -> None:
-        """Tell the scheduler, one at a time and in order; a link that is away holds up nothing else."""
-        while (declare := await self._declarations.get()) is not None:
+        """Tell the scheduler of further engines, one at a time and in order; a link that is away holds up nothing."""
+        while True:
+            declaration = await self._declarations.get()
             try:
-                await declare()
+                await declaration
             except Exception:  # noqa: BLE001 - the link's own faults are for people; the engines run on
                 _LOG.exception("declaration_failed")
 
-    @staticmethod
-    def _now() -> Instant:
-        return Instant(asyncio.get_running_loop().time())
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("launcher_task_failed", exc_info=error)

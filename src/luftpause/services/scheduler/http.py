@@ -19,14 +19,15 @@ from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.family_view import FamilyView, MemberView, view_families
 from luftpause.core.scheduling.reasons import explain
-from luftpause.core.scheduling.residency.view import DeviceView, ModelView
 from luftpause.core.scheduling.state import State, Window
 from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, ToolView, view
 from luftpause.ports.scheduler import PeerSeen
+from luftpause.services.scheduler.models_http import ModelsHttp
+from luftpause.services.scheduler.models_json import device_json, model_json
 from luftpause.services.scheduler.service import SchedulerService
 
 _WAY_OUT: Final = (
-    "this is the scheduler, it answers GET /status, /metrics and /health; models answer at the LLM door,"
+    "this is the scheduler, it answers GET /status, /models, /metrics and /health; models answer at the LLM door,"
     " http://127.0.0.1:8080/v1 unless it was moved"
 )
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -35,7 +36,7 @@ Json = dict[str, object]
 
 
 class SchedulerHttp:
-    """`GET /status`, `/health` and `/metrics`.
+    """`GET /status`, `/health` and `/metrics`, and the routes of `ModelsHttp`.
 
     Args:
         service: whose state is shown.
@@ -52,6 +53,7 @@ class SchedulerHttp:
             Route("/status", self._get_status, methods=["GET"]),
             Route("/health", _get_health, methods=["GET"]),
             Route("/metrics", self._get_metrics, methods=["GET"]),
+            *ModelsHttp(self._service).routes(),
         ]
 
     def app(self, more_routes: Sequence[BaseRoute] = ()) -> Starlette:
@@ -87,8 +89,8 @@ def _status(about: Json, state: State, now: Instant, peers: Sequence[PeerSeen]) 
             "tools": [_tool(tool) for tool in seen.tools],
             "families": [_family(family) for family in view_families(state)],
             "peers": [_peer(peer, state) for peer in peers],
-            "models": [_model(model) for model in seen.models],
-            "devices": [_device(device) for device in seen.devices],
+            "models": [model_json(model) for model in seen.models],
+            "devices": [device_json(device) for device in seen.devices],
         }
     )
 
@@ -163,38 +165,6 @@ def _tool(tool: ToolView) -> Json:
 def _peer(seen: PeerSeen, state: State) -> Json:
     open_turns = len(state.open_by_peer.get(seen.peer, ()))
     return {"name": seen.peer, "connected": seen.is_connected, "open_turns": open_turns}
-
-
-def _model(model: ModelView) -> Json:
-    return {
-        "name": model.name,
-        "launcher": model.launcher,
-        "connected": model.connected,
-        "kind": model.kind.value,
-        "state": model.phase.value,
-        "since_s": round(model.since_s, 3),
-        "replica": model.replica,
-        "leases": {"in_flight": model.in_flight, "waiting": model.waiting, "expected": model.expected},
-        "device": model.device,
-        "memory": model.memory,
-        "memory_measured": model.is_measured,
-        "load_s": round(model.load_s, 3),
-        "pinned": model.pinned,
-        "persistent": model.persistent,
-        "ttl_left_s": _rounded(model.ttl_left_s),
-        "eta_s": _rounded(model.eta_s),
-        "retry_after_s": _rounded(model.retry_after_s),
-        "failures": model.failures,
-        "why": model.why,
-    }
-
-
-def _device(device: DeviceView) -> Json:
-    return {"launcher": device.launcher, "device": device.device, "budget": device.budget, "taken": device.taken}
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)
 
 
 async def _get_health(_: Request) -> Response:

@@ -37,12 +37,13 @@ from luftpause.core.scheduling.events import (
 from luftpause.core.scheduling.parts import parts_of
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
-from luftpause.core.scheduling.residency.reasons import explain_unload
-from luftpause.core.scheduling.services import offered, service_for
-from luftpause.core.scheduling.state import Decision, State, empty_state
+from luftpause.core.scheduling.routing import NAME_CHARS_MAX, Services, routed_service
+from luftpause.core.scheduling.services import offered
+from luftpause.core.scheduling.state import Decision, Service, State, empty_state
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 from luftpause.services.scheduler.audience import Audience, ReplicaListener
 from luftpause.services.scheduler.identity import RunIdentity
+from luftpause.services.scheduler.launchers import Launchers
 from luftpause.services.scheduler.metrics import SchedulerMetrics
 from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.tickets import Tickets
@@ -73,6 +74,8 @@ class SchedulerService:
         self._mailbox: deque[Event] = deque()
         self._busy = False
         self._tickets = Tickets()
+        self.launchers = Launchers(self._submit)
+        """Who starts engines for us."""
         self._audience = Audience()
         self._timer: asyncio.TimerHandle | None = None
         self._clock: Callable[[], float] | None = None
@@ -215,11 +218,7 @@ class SchedulerService:
             TurnRefusedError: it names no model, and not one alone is served.
         """
         known = self._known(offer.turn)
-        service = (
-            service_for(self._state.serving, offer.kind, offer.model, self._state.residency)
-            if known is None
-            else (known.kind, known.model)
-        )
+        service = self._service(offer) if known is None else (known.kind, known.model)
         if isinstance(service, Refusal):
             raise TurnRefusedError(service)
         kind, model = service
@@ -237,6 +236,15 @@ class SchedulerService:
             age_s=offer.age_s,
             shape=offer.shape,
         )
+
+    def _service(self, offer: TurnOffer) -> Service | Refusal:
+        """Return what an offer asks for, before any engine is started for it."""
+        services = Services(self._state.serving, self._state.residency)
+        service, route = routed_service(self.settings.routing, offer, services)
+        if route is not None:
+            fields = {"turn": offer.turn, "asked": offer.model[:NAME_CHARS_MAX], "model": route.model}
+            _log.info("turn_routed", extra={**fields, "why": route.why.value, "rule": route.rule})
+        return service
 
     def _submit(self, event: Event) -> None:
         """Take an event in now, or right after the one that is being taken in."""
@@ -292,10 +300,8 @@ class SchedulerService:
             case ForgetRun(run=run, why=reason):
                 _log.debug("run_forgotten", extra={"run": run, "why": reason})
                 self._identity.forget(run)
-            case LoadModel(model=model, why=why_loaded):
-                _log.info("model_load_ordered", extra={"model": model, "why": why_loaded.value})
-            case UnloadModel(model=model, why=why_unloaded):
-                _log.info("model_unload_ordered", extra={"model": model, "why": explain_unload(why_unloaded)})
+            case LoadModel() | UnloadModel():
+                self.launchers.order(action)
             case _:
                 assert_never(action)
 

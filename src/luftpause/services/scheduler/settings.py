@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from luftpause.core.scheduling.routing import Routing
 from luftpause.core.scheduling.state import Limits
 
 
@@ -11,6 +12,7 @@ class SchedulerSettings:
 
     Attributes:
         policy: the name under which the policy is shown.
+        routing: where turns of unknown models go.
         limits: when turns and runs expire.
         tool_call_memory_s: how long a run is recognised by the tool-call ids that its turns ended in.
         probe_period_s: from one probe of a replica to the next; admission follows an engine's load with this delay.
@@ -21,6 +23,7 @@ class SchedulerSettings:
 
     policy: str = "turn-admission"
     limits: Limits = field(default_factory=Limits)
+    routing: Routing = field(default_factory=Routing)
     tool_call_memory_s: float = 1800.0
     probe_period_s: float = 2.0
     probe_timeout_s: float = 2.0

@@ -1,0 +1,84 @@
+"""The types of single values in `luftpause.toml`, and what all its sections share."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Port = Annotated[int, Meta(ge=0, le=65535, description="0 picks a free port and prints it")]
+Name = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]*$",
+        title="name of letters, digits and ._:/@- that begins with a letter or digit",
+        examples=["llama-3.2-1b"],
+    ),
+]
+ToolServerName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_-]{1,32}$",
+        title="name of at most 32 letters, digits, _ and -",
+        examples=["wikipedia"],
+    ),
+]
+Duration = Annotated[
+    str,
+    Meta(pattern=r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$", title="duration", examples=["10m", "500ms", "2h30m"]),
+]
+Size = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9]+(\.[0-9]+)? ?(B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB)$",
+        title="size",
+        examples=["20GiB", "600MB"],
+    ),
+]
+AllowedHost = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\s/@]{1,255}$",
+        title="host name",
+        examples=["box.lan", "box.lan:8080"],
+    ),
+]
+Origin = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z][A-Za-z0-9+.-]*://[^\s/]{1,255}/?$",
+        title="web origin",
+        examples=["https://chat.example.org"],
+    ),
+]
+Ttl = Annotated[
+    str,
+    Meta(
+        pattern=r"^(never|([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)$",
+        title="duration or 'never'",
+        examples=["10m", "never"],
+    ),
+]
+OptionalSize = Annotated[
+    str,
+    Meta(
+        pattern=r"^([0-9]+(\.[0-9]+)? ?(B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB))?$",
+        title="size, or nothing,",
+        examples=["20GiB", "600MB"],
+    ),
+]
+OptionalTtl = Annotated[
+    str,
+    Meta(
+        pattern=r"^(never|([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)?$",
+        title="duration, 'never', or nothing,",
+        examples=["10m", "never"],
+    ),
+]
+Engine = Literal["auto", "sglang", "vllm", "llama.cpp", "ollama", "router", "openai"]
+Backend = Literal["llama.cpp", "vllm", "sglang", "ollama", "command"]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What all sections share: immutable, by name, strict."""
