@@ -361,13 +361,8 @@ class Draft:
 
     def _set_standings(self, standings: Standings, payer: Payer) -> None:
         """Put the standings of a payer's parties in place of the old ones, and move those that wait."""
-        old, self.standings = self.standings.of, standings
-        new, principal = standings.of, payer[0]
-        if payer in standings.waiting:
-            before, after = (old[principal], old[payer]), (new[principal], new[payer])
-            self.lineup = self.lineup.moved(payer, before, after)
-        elif principal in standings.waiting:
-            self.lineup = self.lineup.principal_moved(old[principal], new[principal])
+        old, self.standings = self.standings, standings
+        self.lineup = self.lineup.followed(old, standings, payer)
 
     def _stand_in_line(self, held: HeldTurn) -> None:
         lanes: Map[Lane, tuple[Place, ...]] = self.lanes.get(held.pool) or Map()

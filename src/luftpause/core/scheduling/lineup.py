@@ -13,7 +13,7 @@ from immutables import Map
 
 from luftpause.core.model.ids import CallerId, PrincipalId
 from luftpause.core.scheduling.ranking import Bits, Ranking
-from luftpause.core.scheduling.standings import Payer, PayerStanding, Standing
+from luftpause.core.scheduling.standings import Payer, PayerStanding, Standing, Standings
 
 
 class Candidate(NamedTuple):
@@ -78,6 +78,13 @@ class Lineup(NamedTuple):
     def principal_moved(self, old: Standing, new: Standing) -> "Lineup":
         """Note that the standing of a principal with held turns changed, and that of no caller of its that waits."""
         return Lineup(self.principals.moved(old, new), self.callers)
+
+    def followed(self, before: Standings, after: Standings, payer: Payer) -> "Lineup":
+        """Move whoever waits of a payer and its principal, after a change of the payer's standing."""
+        old, new, principal = before.of, after.of, payer[0]
+        if payer in after.waiting:
+            return self.moved(payer, (old[principal], old[payer]), (new[principal], new[payer]))
+        return self.principal_moved(old[principal], new[principal]) if principal in after.waiting else self
 
 
 _NOBODY: Final = Ranking()
