@@ -24,7 +24,9 @@ def values(kind: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401 a type form of 
     if isinstance(kind, types.UnionType) or get_origin(kind) is Union:
         return st.one_of(*(values(member) for member in get_args(kind)))
     if get_origin(kind) is tuple:
-        return st.lists(values(get_args(kind)[0]), max_size=4).map(tuple)
+        members = [values(member) for member in get_args(kind) if member is not Ellipsis]
+        endless = Ellipsis in get_args(kind)
+        return st.lists(members[0], max_size=4).map(tuple) if endless else st.tuples(*members)
     if kind in _PLAIN:
         return _PLAIN[kind]
     if issubclass(kind, Enum):

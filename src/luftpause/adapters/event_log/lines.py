@@ -23,7 +23,7 @@ from immutables import Map
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, HoldTurn
 from luftpause.core.scheduling.ages import age_in
-from luftpause.core.scheduling.events import Event, PeerResynced, TurnArrived, TurnFailed
+from luftpause.core.scheduling.events import Event, KnownTool, MemoryRestored, PeerResynced, TurnArrived, TurnFailed
 from luftpause.core.scheduling.state import State
 
 FORMAT: Final = 4
@@ -199,8 +199,19 @@ def _writable(event: Event) -> Event:
             return replace(event, age_s=age_in(age_s))
         case PeerResynced(runs=runs) if not all(math.isfinite(run.age_s) for run in runs):
             return replace(event, runs=tuple(replace(run, age_s=age_in(run.age_s)) for run in runs))
+        case MemoryRestored(tools=tools):
+            return replace(event, tools=tuple(map(_datable, filter(_is_writable, tools))))
         case _:
             return event
+
+
+def _is_writable(tool: KnownTool) -> bool:
+    """Say whether what is told of a tool is numbers; of what is not, a scheduler takes nothing in."""
+    return all(map(math.isfinite, (tool.unit, *tool.returns, *tool.losses)))
+
+
+def _datable(tool: KnownTool) -> KnownTool:
+    return tool if math.isfinite(tool.age_s) else replace(tool, age_s=age_in(tool.age_s))
 
 
 def _line(line: Line | End) -> bytes:
