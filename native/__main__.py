@@ -14,11 +14,15 @@ from pathlib import Path
 from native.build import CannotCompileError, compile_beside, modules
 
 ROOT = Path(__file__).resolve().parent.parent
-_MAIN = '''"""Runs luftpause from the compiled copy of it that lies beside this file."""
+MAIN = '''"""Runs luftpause from the compiled copy of it that lies beside this file."""
 
+import os
 import sys
 from pathlib import Path
 
+# What it starts of itself, workers for one, is to be of this copy too.
+others = os.environ.get("PYTHONPATH")
+os.environ["PYTHONPATH"] = os.pathsep.join([sys.path[0], others] if others else [sys.path[0]])
 sys.argv[0] = str(Path(sys.executable).with_name("luftpause"))
 
 from luftpause.__main__ import run  # noqa: E402
@@ -44,7 +48,7 @@ def main() -> int:
         except CannotCompileError as error:
             print(f"error: not compiled: {error}", file=sys.stderr)
             return 1
-        (fresh / "__main__.py").write_text(_MAIN, encoding="utf-8")
+        (fresh / "__main__.py").write_text(MAIN, encoding="utf-8")
         (fresh / "stamp").write_text(stamp, encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(fresh, folder)

@@ -20,7 +20,8 @@ from typing import Final
 
 from native.values import rewrite
 
-OPTIMISE: Final = ("-O2", "-g0", "-DNDEBUG", "-fwrapv")
+OPTIMISE: Final = ("-O2", "-g0", "-DNDEBUG", "-fwrapv", "-fvisibility=hidden", "-fno-plt")
+"""The last two: calls between our own modules, and to Python, go straight to where they lead."""
 _VALUES_ONLY: Final = ("luftpause/core/model/", "luftpause/core/scheduling/")
 """Where frozen classes hold nothing but values."""
 _PLACE: Final = re.compile(r'(CPy_(?:Add|TypeError)Traceback\(")([^"]+)(", "[^"]+", )(\d+)')

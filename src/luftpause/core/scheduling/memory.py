@@ -37,8 +37,7 @@ def to_remember(state: State, now: Instant) -> MemoryRestored:
     return MemoryRestored(
         tools=tuple(tools),
         replicas=tuple(
-            KnownReplica(replica=each.replica, placed=each.placed, window=None if each.window is None else each.window)
-            for each in replicas
+            KnownReplica(replica=each.replica, placed=each.placed, window=_told(each.window)) for each in replicas
         ),
     )
 
@@ -73,6 +72,10 @@ def _makes_sense(known: KnownTool) -> bool:
         and 1.0 <= known.unit <= _WEIGHT_MAX
         and known.returned >= 0
     )
+
+
+def _told(window: Window | None) -> tuple[int, int | None, int] | None:
+    return None if window is None else (window.size, window.refused_at, window.answered)
 
 
 def _window(known: KnownReplica) -> Window | None:

@@ -122,7 +122,7 @@ def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str) -> For
     translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body, turn)
     if unnoticed:
         streamed = _as_stream(asked, translation.request, AssembledTranslation(translation))
-        return msgspec.structs.replace(streamed, left_out=translation.left_out)
+        return Forwarded(request=streamed.request, back=streamed.back, left_out=translation.left_out)
     request = _request(asked, CHAT_PATH, translation.request)
     return Forwarded(request=request, back=translation, left_out=translation.left_out)
 

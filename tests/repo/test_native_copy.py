@@ -1,0 +1,49 @@
+"""A compiled copy runs as one, and what it is made of fits together in the compiler's eyes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from native.__main__ import MAIN
+from native.build import modules
+from native.values import rewrite
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+STARTS_A_CHILD = """
+import subprocess, sys
+
+def run():
+    raise SystemExit(subprocess.call([sys.executable, "-m", "luftpause.child"]))
+"""
+WAIT_S = 30
+CHECK_S = 240
+"""mypy without a cache, on a busy machine."""
+
+
+def test_what_a_compiled_copy_starts_is_of_the_same_copy(tmp_path: Path) -> None:
+    package = tmp_path / "copy" / "luftpause"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(STARTS_A_CHILD, encoding="utf-8")
+    (package / "child.py").write_text("print(__file__)", encoding="utf-8")
+    (tmp_path / "copy" / "__main__.py").write_text(MAIN, encoding="utf-8")
+    command = [sys.executable, str(tmp_path / "copy")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True, cwd=tmp_path)
+    assert ran.stdout.strip() == str(package / "child.py")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(CHECK_S + 30)
+def test_the_sources_fit_together_as_they_are_written_out_for_the_compiler(tmp_path: Path) -> None:
+    # A frozen struct is no struct there and a named tuple no tuple: what relies on either passes the usual checks.
+    listed = modules(ROOT)
+    for source in (ROOT / "src").rglob("*.py"):
+        path = source.relative_to(ROOT / "src")
+        text = source.read_text(encoding="utf-8")
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        written = rewrite(text, acyclic=False).text if path.as_posix() in listed else text
+        (tmp_path / path).write_text(written, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file=", "--cache-dir=.cache", *listed]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_S, check=False, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout
