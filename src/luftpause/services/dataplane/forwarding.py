@@ -105,7 +105,8 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "")
     if forwarded.back is None and not _names_model(request.body):
         return forwarded  # as in Gemini's own words, where the path does
     body = with_members(request.body, {"model": placement.model})
-    return msgspec.structs.replace(forwarded, request=msgspec.structs.replace(request, body=body))
+    renamed = EngineRequest(method=request.method, path=request.path, headers=request.headers, body=body)
+    return Forwarded(request=renamed, back=forwarded.back, left_out=forwarded.left_out)
 
 
 def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str) -> Forwarded:
