@@ -340,3 +340,29 @@ def test_of_many_that_wait_each_gets_its_first_sign_when_it_is_due_and_a_stopped
             keepalive.stop()
 
     run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "ping"),
+    [
+        (b"/v1/responses", (b"thread-id: t1", b"originator: codex_exec"), b'event: ping\ndata: {"type":"ping"}\n\n'),
+        (b"/v1/responses", (b"x-session-id: s1",), PING),
+        (b"/v1/responses", (), PING),
+        (b"/v1/chat/completions", (b"thread-id: t1",), PING),
+    ],
+)
+def test_who_counts_only_events_gets_events(path: bytes, headers: tuple[bytes, ...], ping: bytes) -> None:
+    body = json.dumps({"model": "m", "stream": True, "input": "hi", "messages": [{"role": "user", "content": "hi"}]})
+
+    async def main() -> None:
+        async with open_door(ScriptedEngine(answers), settings=SOON) as door, connected(door.url) as client:
+            door.scheduler.hold = True
+            client.send(request(b"POST", path, JSON, *headers, body=body.encode()))
+            assert (await client.head()).status == 200
+            for _ in range(2):
+                assert await client.chunk() == ping
+            door.scheduler.place()
+            while await client.chunk():
+                continue
+
+    run_bounded(main())

@@ -63,8 +63,6 @@ def _codex(at: Addresses) -> tuple[Recipe, ...]:
         "base_url": f"{at.llm}/v1",
         "wire_api": "responses",
         "http_headers": {CALLER: at.caller},
-        # A held turn is kept alive with comments, which Codex does not count.
-        "stream_idle_timeout_ms": 3_600_000,
     }
     server: dict[str, object] = {"url": at.mcp, "http_headers": {CALLER: at.caller}, "tool_timeout_sec": 660}
     if at.token_env:

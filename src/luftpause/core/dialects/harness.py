@@ -1,7 +1,7 @@
 """Which session of its own a harness says that a request belongs to, in the headers that it sends by itself.
 
 What real clients send was seen on the wire. Codex's `session-id` and `prompt_cache_key` are its parent's in a
-sub-agent, so only its `thread-id` counts.
+sub-agent, so only its `thread-id` counts; and its idle clock counts events and no comments.
 """
 
 from collections.abc import Mapping
@@ -26,9 +26,21 @@ _PLAIN: Final = (b"x-session-id", b"session_id", b"x-affinity", b"x-litellm-sess
 """Headers of opencode, pi, Mistral Vibe and LiteLLM, in order of trust."""
 
 
+_CODEX: Final = "codex:"
+_PING_EVENT: Final = b'event: ping\ndata: {"type":"ping"}\n\n'
+
+
 def codex_session(thread: str) -> str:
     """Return the session that a thread of Codex is."""
-    return f"codex:{thread}"
+    return f"{_CODEX}{thread}"
+
+
+def ping_for(session: str, dialect: str, ping: bytes) -> bytes:
+    """Return the sign of life for whoever waits: the dialect's own, but for Codex an event, the only thing it counts.
+
+    Other clients of Responses fail on any event before `response.created`.
+    """
+    return _PING_EVENT if dialect == "responses" and session.startswith(_CODEX) else ping
 
 
 def harness_session(headers: Mapping[bytes, bytes]) -> HarnessSession:

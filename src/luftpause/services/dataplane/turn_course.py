@@ -15,6 +15,7 @@ from typing import Final
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.engine_refusals import is_unseen, read_refusal
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
+from luftpause.core.dialects.harness import ping_for
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import RunId
 from luftpause.core.model.replicas import Placement
@@ -364,7 +365,7 @@ class TurnCourse:
             head = for_client(retold(_WAITING, self._dialect.stream_type), self._run)
             self._send_head(200, [*head, *self._told])
             self._committed = True
-        line.write(self._dialect.ping)
+        line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
 
     def _send_head(self, status: int, headers: Sequence[Header]) -> None:
         if not self._head_sent:
