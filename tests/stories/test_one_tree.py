@@ -117,7 +117,9 @@ def test_a_sub_agent_of_codex_does_too(up: Program, names_call: bool) -> None:
 
 
 def test_what_nobody_called_for_has_no_parent(up: Program) -> None:
-    handle = asyncio.run(spawned(up.url("runtime"), {"task": "[tokens:1] hello"}, claudecode__toolUseId="made-up"))
+    handle = asyncio.run(
+        spawned(up.url("runtime"), {"task": "[tokens:1] hello", "tools": []}, claudecode__toolUseId="made-up")
+    )
     eventually(lambda: asyncio.run(shown(up.url("runtime"), handle))["status"], "Finished")
     origin = asyncio.run(shown(up.url("runtime"), handle))["origin"]
     assert origin == {"door": "llm", "run": None, "toolCall": "made-up", "thread": None}
