@@ -13,6 +13,7 @@ test: venv
 
 nightly: venv
 	@.venv/bin/pytest -q -m "nightly or not nightly" --timeout=3600
+	@sh scripts/check compiled-nightly
 
 clients:
 	@sh scripts/clients
