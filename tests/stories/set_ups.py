@@ -22,13 +22,15 @@ command = ["${python}", "-m", "luftpause", "fake-mcp", "--stdio", "--delay-s", "
 MODEL = "fake"
 
 
+LAUNCHER = "\n[launcher]\nauto_restart = true\n"
+
+
 def launched_engines(*options: str, instances: int = 2) -> str:
     """Return the declaration of fake engines that the launcher starts."""
     words = ["${python}", "-m", "luftpause", "fake-engine", "--port", "${port}", "--model", "${model}", *options]
     command = ", ".join(f'"{word}"' for word in words)
     return (
-        "\n[launcher]\nauto_restart = true\n"
-        f'\n[[launcher.models]]\nname = "{MODEL}"\nbackend = "command"\ncommand = [{command}]\n'
+        LAUNCHER + f'\n[[launcher.models]]\nname = "{MODEL}"\nbackend = "command"\ncommand = [{command}]\n'
         f'instances = {instances}\npreload = true\nttl = "never"\n'
     )
 

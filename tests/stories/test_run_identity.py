@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from stories.programs import Program, running
-from stories.set_ups import FREE_PORTS, MODEL, launched_engines, tools, write
+from stories.set_ups import FREE_PORTS, LAUNCHER, MODEL, launched_engines, tools, write
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -20,6 +20,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     directory = tmp_path_factory.mktemp("identity")
     engines = launched_engines("--speedup", "10")
     other = launched_engines("--speedup", "10", instances=1).replace(f'"{MODEL}"', f'"{OTHER_MODEL}"')
+    other = other.removeprefix(LAUNCHER)
     config = write(directory, FREE_PORTS, engines, other, tools(0.05))
     with running(directory, "up", "up", "--config", config) as program:
         yield program
