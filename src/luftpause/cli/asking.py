@@ -28,8 +28,13 @@ def configured_url(config: Path | None) -> str:
             "scheduler.http_port is 0, so the configuration does not tell the scheduler's address;"
             " give the one that `luftpause up` prints as status with --url"
         )
-    host = "127.0.0.1" if scheduler.host in EVERYWHERE else scheduler.host
-    return f"http://{f'[{host}]' if ':' in host else host}:{scheduler.http_port}"
+    return url_of(scheduler.host, scheduler.http_port)
+
+
+def url_of(host: str, port: int) -> str:
+    """Return how a door that listens at `host` is reached from this machine."""
+    reachable = "127.0.0.1" if host in EVERYWHERE else host
+    return f"http://{f'[{reachable}]' if ':' in reachable else reachable}:{port}"
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import click
 
 from luftpause.cli.access import TOKEN_VARIABLE
+from luftpause.cli.asking import url_of
 from luftpause.cli.connecting.clients import CLIENTS, Client
 from luftpause.cli.connecting.merging import CannotMergeError, merged, shown
 from luftpause.cli.connecting.steps import (
@@ -24,7 +25,6 @@ from luftpause.cli.connecting.steps import (
 from luftpause.cli.connecting.words import command_line, exports
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option
-from luftpause.config.check import EVERYWHERE
 from luftpause.config.load import load
 from luftpause.config.schema import Config
 
@@ -57,8 +57,8 @@ def command(
     chosen = CLIENTS[client]
     loaded = load(config, os.environ, {}).config
     at = Addresses(
-        llm=_address(loaded.dataplane.host, loaded.dataplane.port),
-        mcp=_address(loaded.runtime.host, loaded.runtime.port) + "/mcp",
+        llm=url_of(loaded.dataplane.host, loaded.dataplane.port),
+        mcp=url_of(loaded.runtime.host, loaded.runtime.port) + "/mcp",
         model=model or _first_model(loaded) or NO_MODEL,
         caller=quote(caller or client, safe="-_. "),
         token_env=TOKEN_VARIABLE if os.environ.get(TOKEN_VARIABLE, "").strip() else "",
@@ -70,11 +70,6 @@ def command(
         _tell(chosen, recipe, write=write)
     if at.model == NO_MODEL:
         click.echo(f"# put a model's name in place of {NO_MODEL}: curl {at.llm}/v1/models lists them")
-
-
-def _address(host: str, port: int) -> str:
-    reachable = "127.0.0.1" if host in EVERYWHERE else host
-    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
 def _first_model(config: Config) -> str:

@@ -1,9 +1,12 @@
 """The types of single values in `luftpause.toml`, and what all its sections share."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
+
+_DURATION: Final = r"([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+"
+_SIZE: Final = r"[0-9]+(\.[0-9]+)? ?(B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB)"
 
 Port = Annotated[int, Meta(ge=0, le=65535, description="0 picks a free port and prints it")]
 Name = Annotated[
@@ -26,12 +29,12 @@ ToolServerName = Annotated[
 ]
 Duration = Annotated[
     str,
-    Meta(pattern=r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$", title="duration", examples=["10m", "500ms", "2h30m"]),
+    Meta(pattern=f"^{_DURATION}$", title="duration", examples=["10m", "500ms", "2h30m"]),
 ]
 Size = Annotated[
     str,
     Meta(
-        pattern=r"^[0-9]+(\.[0-9]+)? ?(B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB)$",
+        pattern=f"^{_SIZE}$",
         title="size",
         examples=["20GiB", "600MB"],
     ),
@@ -55,7 +58,7 @@ Origin = Annotated[
 Ttl = Annotated[
     str,
     Meta(
-        pattern=r"^(never|([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)$",
+        pattern=f"^(never|{_DURATION})$",
         title="duration or 'never'",
         examples=["10m", "never"],
     ),
@@ -63,7 +66,7 @@ Ttl = Annotated[
 OptionalSize = Annotated[
     str,
     Meta(
-        pattern=r"^([0-9]+(\.[0-9]+)? ?(B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB))?$",
+        pattern=f"^({_SIZE})?$",
         title="size, or nothing,",
         examples=["20GiB", "600MB"],
     ),
@@ -71,7 +74,7 @@ OptionalSize = Annotated[
 OptionalTtl = Annotated[
     str,
     Meta(
-        pattern=r"^(never|([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)?$",
+        pattern=f"^(never|{_DURATION})?$",
         title="duration, 'never', or nothing,",
         examples=["10m", "never"],
     ),

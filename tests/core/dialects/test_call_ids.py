@@ -1,3 +1,4 @@
+from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
 from luftpause.core.dialects.call_ids import CallIds
 
 
@@ -21,3 +22,16 @@ def test_no_other_turn_has_the_same_made_up_ids_and_none_tells_its_turn() -> Non
     one, other, again = CallIds("call_", "dp.1"), CallIds("call_", "dp.2"), CallIds("call_", "dp.1")
     assert one.give("") == again.give("") != other.give("")
     assert "dp" not in one.given()[0]
+
+
+def test_an_answer_that_its_engine_does_not_name_has_a_name_of_its_own() -> None:
+    names = [CallIds("toolu_", turn).answers_name() for turn in ("dp_1", "dp_2", "dp_1")]
+    assert names[0] == names[2] != names[1]
+    chunk = b'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    body = b'{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}'
+    told = []
+    for turn in ("dp_1", "dp_2"):
+        back = AnthropicMessages().translate("/v1/messages", body, turn)
+        told.append(back.feed(chunk) + back.end())
+    assert b'"id":"msg_%b"' % names[0].encode() in told[0]
+    assert b'"id":"msg_%b"' % names[1].encode() in told[1]

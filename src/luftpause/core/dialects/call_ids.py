@@ -34,7 +34,13 @@ class CallIds:
         """Return the id of the next call; `engines`: what the engine calls it, empty where it does not say."""
         call_id = ToolCallId(engines)
         if not call_id or call_id in self._given:
-            told = f"{self._turn} {len(self._given)}".encode()
-            call_id = ToolCallId(self._prefix + blake2b(told, digest_size=DIGEST_BYTES).hexdigest())
+            call_id = ToolCallId(self._prefix + self._digest(str(len(self._given))))
         self._given[call_id] = None
         return call_id
+
+    def answers_name(self) -> str:
+        """Return what the answer itself is called where its engine does not say: no other turn's is called so."""
+        return self._digest("answer")
+
+    def _digest(self, of: str) -> str:
+        return blake2b(f"{self._turn} {of}".encode(), digest_size=DIGEST_BYTES).hexdigest()

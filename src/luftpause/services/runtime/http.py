@@ -8,7 +8,7 @@ own, which knows other names than the guard; so it is off, and the app must neve
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Final
@@ -66,8 +66,9 @@ def app_around(service: RuntimeService, server: Server[object], close: Callable[
         if not (limit.isascii() and limit.isdecimal() and len(limit) <= 9 and 1 <= int(limit) <= OVERVIEW_MAX):
             return _refusal(400, f"limit is a whole number from 1 to {OVERVIEW_MAX}")
         seen = service.glance(None if principal.sees_all else principal.name, int(limit))
-        runs = await seen.each(_run)
-        body = msgspec.json.encode({"runs": runs, "omitted": seen.left_out, "origins": _origins(seen.views())})
+        shown = await seen.each(lambda run: (_run(run), run.run, run.origin_run))
+        runs, origins = [row for row, _, _ in shown], _origins((run, above) for _, run, above in shown)
+        body = msgspec.json.encode({"runs": runs, "omitted": seen.left_out, "origins": origins})
         return Response(body, media_type="application/json")
 
     async def health(_request: Request) -> Response:
@@ -168,13 +169,13 @@ def _origin(origin: Origin, run: RunId | None) -> dict[str, object]:
     return {"door": "llm", "run": run, "tool_call": origin.tool_call, "thread": origin.thread or None}
 
 
-def _origins(runs: Sequence[RunView]) -> list[dict[str, object]]:
+def _origins(runs: Iterable[tuple[RunId, RunId | None]]) -> list[dict[str, object]]:
     """Return the runs of the LLM door that stand above these, each with those that it spawned."""
-    above: dict[RunId, list[RunId]] = {}
-    for run in runs:
-        if run.origin_run is not None:
-            above.setdefault(run.origin_run, []).append(run.run)
-    return [{"door": "llm", "run": run, "children": children} for run, children in above.items()]
+    spawned: dict[RunId, list[RunId]] = {}
+    for run, above in runs:
+        if above is not None:
+            spawned.setdefault(above, []).append(run)
+    return [{"door": "llm", "run": run, "children": children} for run, children in spawned.items()]
 
 
 def _budget(budget: BudgetView) -> dict[str, object]:

@@ -139,7 +139,8 @@ class Answer:
         }
 
     def _name(self) -> str:
-        return self.head.id.removeprefix("chatcmpl-") if self.head else ""
+        # Claude Code joins messages of one id: an answer without any must not share its own with others.
+        return (self.head.id.removeprefix("chatcmpl-") if self.head else "") or self._ids.answers_name()
 
 
 class StreamBack:
