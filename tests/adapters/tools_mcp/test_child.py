@@ -1,6 +1,7 @@
 """A child process that speaks the protocol, or something else."""
 
 import asyncio
+import logging
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from adapters.tools_mcp.tool_world import in_time
 from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX, child_streams
+from luftpause.adapters.tools_mcp.child_log import LINES_PER_MINUTE_MAX
 
 ECHO = """
 import json, sys
@@ -38,6 +40,13 @@ open(sys.argv[1], "w").write(str(child.pid))
 sys.stdin.read()
 """
 
+LAST_WORDS = """
+import sys
+sys.stdin.read()
+for number in range(5000):
+    sys.stderr.write(f"it hurts {number}\\n")
+"""
+
 
 async def heard(method: str, **params: int) -> list[object]:
     """What a child answers to one request, until the answer that says nothing."""
@@ -51,6 +60,19 @@ async def heard(method: str, **params: int) -> list[object]:
             said.append(item.message)
             if isinstance(item.message, JSONRPCResponse) and not item.message.result:
                 return said
+
+
+def test_what_a_stopped_child_said_last_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def use() -> None:
+        async with child_streams("s", [sys.executable, "-c", LAST_WORDS], {}):
+            pass
+
+    with caplog.at_level(logging.INFO, "luftpause.tools"):
+        in_time(use())
+    (ended,) = [entry for entry in caplog.records if entry.message == "tool_server_ended"]
+    assert ended.__dict__["last_line"] == "it hurts 4999"
+    (left_out,) = [entry for entry in caplog.records if entry.message == "tool_server_lines_left_out"]
+    assert left_out.__dict__["lines"] == 5000 - LINES_PER_MINUTE_MAX
 
 
 def test_lines_that_are_no_messages_are_passed_over() -> None:

@@ -21,6 +21,7 @@ from anyio import (
     ClosedResourceError,
     create_memory_object_stream,
     create_task_group,
+    move_on_after,
 )
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -39,6 +40,9 @@ _NOISE_PAUSE_S: Final = 0.02
 _FLOOD_PAUSE_S: Final = 0.005
 """After so many lines that are no messages, or each piece of a flood of its standard error, it is not listened to
 for this long. What is there already is read without a look at anything else: a server that floods us would stop us."""
+
+_LAST_WORDS_S: Final = 1.0
+"""For so long the standard error of a stopped server is read on: what it said last tells most."""
 
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})')
 
@@ -78,6 +82,8 @@ async def child_streams(name: str, argv: Sequence[str], env: Mapping[str, str]) 
     finally:
         with CancelScope(shield=True):
             await _stop(process)
+            with move_on_after(_LAST_WORDS_S):
+                await _overhear(process, log)
             transport.close()
             log.close(process.returncode)
 
