@@ -28,7 +28,9 @@ ANSWERS = [
     whole({"content": "Hello\n\nthere"}),
     whole({"content": "", "reasoning_content": "hm", "tool_calls": CALLS}),
     whole({"content": "one"}, {"content": "two"}, timings={"x": 1.0}),
+    whole({"content": "Hel"}),
 ]
+ANSWERS[-1]["choices"][0] |= {"stop_reason": "lo", "logprobs": {"content": [{"token": "Hel"}]}}
 
 
 @pytest.mark.parametrize("answer", ANSWERS)

@@ -46,12 +46,14 @@ def _piece(choice: Json) -> Json:
     if isinstance(calls := delta.get("tool_calls"), list):
         numbered = enumerate(cast("list[object]", calls))
         delta["tool_calls"] = [{"index": at, **cast("Json", call)} for at, call in numbered if isinstance(call, dict)]
-    rest = {name: value for name, value in choice.items() if name != "message"}
-    return {**rest, "delta": delta, "finish_reason": None}
+    probabilities = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
+    return {"index": choice["index"], "delta": delta, **probabilities, "finish_reason": None}
 
 
 def _ending(choice: Json) -> Json:
-    return {"index": choice["index"], "delta": {}, "finish_reason": choice.get("finish_reason")}
+    """Return a choice as its last piece: why it ended, and what else the engine says of it."""
+    rest = {name: value for name, value in choice.items() if name not in ("message", "logprobs")}
+    return {"finish_reason": None, **rest, "delta": {}}
 
 
 def _event(document: Json) -> bytes:
