@@ -106,7 +106,7 @@ def test_an_engine_that_says_that_it_is_over_and_does_not_end_is_given_up(
             assert (await client.reply()).status == 200, "the client's connection goes on"
 
     run_bounded(main())
-    assert "kept it open" in str([vars(record) for record in caplog.records])
+    assert "kept the answer open" in str([vars(record) for record in caplog.records])
 
 
 @each(WHOLE_TRANSLATED)
@@ -142,6 +142,31 @@ def test_an_engine_that_ends_in_time_keeps_its_connection() -> None:
                     if b"[DONE]" in piece:
                         seen.set()
             assert len(engine.visits) == 1
+
+    run_bounded(main())
+
+
+@each(EVERY)
+def test_an_engine_that_refuses_and_does_not_end_is_given_up_and_its_slot_is_free_before(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passing, "REFUSAL_S", 0.02)
+    said = b'{"error":{"message":"no room for this"}}'
+    raw = chunked(said, headers=b"content-type: application/json\r\n", end=False).replace(b"200 OK", b"413 No", 1)
+
+    async def main() -> None:
+        engine = saying(raw)
+        async with open_door(engine) as door, connected(door.url) as client:
+            was_there: list[bool] = []
+            door.scheduler.on_report = lambda _: was_there.append(not engine.visits[0].closed.is_set())
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.broken) == (413, False)
+            assert reply.body == said if way.native else told(way, reply.body)["message"] == "no room for this"
+            await engine.visits[0].closed.wait()
+            assert was_there == [True]
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFailed)
+            assert ending.cause == "engine a: status 413"
 
     run_bounded(main())
 

@@ -25,6 +25,8 @@ WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Longest answer that is kept to be said in other words; nothing honest is longer."""
 LINGER_S: Final = 1.0
 """An engine that has said that its answer is over has this long to end it, too."""
+REFUSAL_S: Final = 5.0
+"""So long an engine may take to say why it refuses."""
 
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
@@ -90,9 +92,10 @@ class PassingAnswer:
         self.back = PiecedTranslation(None)
 
     def linger(self) -> None:
-        """Give the engine a while for what follows the end, once it was told; then it is not waited for any longer."""
+        """Give the engine a while to end, once it is clear how the turn did; then it is not waited for any longer."""
         if self._timer is None and not self._has_length:
-            self._timer = asyncio.get_running_loop().call_later(LINGER_S, self._give_up)
+            after_s = REFUSAL_S if self.observer is None else LINGER_S
+            self._timer = asyncio.get_running_loop().call_later(after_s, self._give_up, after_s)
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece, cut anywhere, and return what the client is to get for it."""
@@ -140,10 +143,11 @@ class PassingAnswer:
         seen = self.observer.observed()
         return "" if seen.finish else seen.error
 
-    def _give_up(self) -> None:
+    def _give_up(self, after_s: float) -> None:
         """End an answer that said so and goes on. One that is over by now, whichever way, is left alone."""
         if self.exchange.finish():
-            why = f"it said that its answer is over and kept it open for {LINGER_S:g} s more"
+            did = "refused" if self.observer is None else "said that its answer is over"
+            why = f"it {did} and kept the answer open for {after_s:g} s more"
             _LOGGER.warning("engine_given_up", extra={"replica": self.placement.replica, "why": why})
 
 

@@ -206,6 +206,9 @@ class TurnCourse:
     async def _pass_on(self, answer: PassingAnswer) -> None:
         """Send an answer on as it comes, and look at it in passing."""
         exchange = answer.exchange
+        if answer.observer is None:  # it refused: whatever else it says, the turn is over
+            self._end(answer)
+            answer.linger()
         self._counts.answered(str(exchange.status))
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
         self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
@@ -258,8 +261,9 @@ class TurnCourse:
         """Tell of an engine's refusal, in other words where its own will not do."""
         exchange, replica = answer.exchange, answer.placement.replica
         check_stays(exchange)
-        body = await read_up_to(exchange, REFUSAL_BYTES_MAX)
         self._end(answer)
+        answer.linger()
+        body = await read_up_to(exchange, REFUSAL_BYTES_MAX)
         said = read_refusal(exchange.status, body).message
         if is_unseen(said):  # some engines call it a fault of theirs, and their clients try again
             await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=f"engine {replica}: {said}"))
