@@ -74,6 +74,7 @@ async def answered_late(way: Way, raw: bytes, door: Door, client: RawClient) -> 
 # No end.
 
 
+@pytest.mark.interpreted
 @each(STREAMED)
 def test_an_engine_that_says_that_it_is_over_and_does_not_end_is_given_up(
     way: Way, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -109,6 +110,7 @@ def test_an_engine_that_says_that_it_is_over_and_does_not_end_is_given_up(
     assert "kept the answer open" in str([vars(record) for record in caplog.records])
 
 
+@pytest.mark.interpreted
 @each(WHOLE_TRANSLATED)
 def test_an_answer_that_is_put_together_does_not_wait_for_an_end_that_was_told(
     way: Way, monkeypatch: pytest.MonkeyPatch
@@ -146,6 +148,7 @@ def test_an_engine_that_ends_in_time_keeps_its_connection() -> None:
     run_bounded(main())
 
 
+@pytest.mark.interpreted
 @each(EVERY)
 def test_an_engine_that_refuses_and_does_not_end_is_given_up_and_its_slot_is_free_before(
     way: Way, monkeypatch: pytest.MonkeyPatch
