@@ -97,16 +97,12 @@ def test_the_document_does_not_depend_on_the_cuts(cuts: list[int]) -> None:
 @pytest.mark.parametrize(
     "stream",
     [
-        b"",
-        b"data: [DONE]\n\n",
-        b"data: nonsense\n\n",
-        b'data: [1]\n\ndata: {"choices":7}\n\n',
         b'data: {"choices":[1,{"index":"x"},{"delta":[]}]}\n\n',
         b'data: {"choices":[{"delta":{"tool_calls":[{"index":9},3],"content":4}}]}\n\n',
-        b"data: " + b"[" * 90_000 + b"\n\n",
+        b"data: " + b"[" * 90_000 + b'\n\ndata: {"choices":[{}]}\n\n',
     ],
 )
-def test_whatever_comes_becomes_a_document(stream: bytes) -> None:
+def test_whatever_is_said_becomes_a_document(stream: bytes) -> None:
     whole = assembled(stream)
 
     assert isinstance(whole, dict)
@@ -234,3 +230,24 @@ def test_calls_without_end_are_unfit() -> None:
 
     with pytest.raises(UnfitAnswerError, match="more than 256 tool calls"):
         assembly.feed(call_piece(CALLS_MAX, "one more", "f"))
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b"",
+        b"data: [DONE]\n\n",
+        b": hello\n\n",
+        b"<html>",
+        b"data: nonsense\n\n",
+        b'data: {"usage":{}}\n\n',
+        b'data: [1]\n\ndata: {"choices":7}\n\n',
+        b"data: " + b"[" * 90_000 + b"\n\n",
+    ],
+)
+def test_a_stream_that_says_nothing_is_no_answer(stream: bytes) -> None:
+    """An agent would look for its first choice and fail on that."""
+    for assembly in (ChatAssembly(), CompletionAssembly()):
+        assembly.feed(stream)
+        with pytest.raises(UnfitAnswerError, match="no answer"):
+            assembly.end()

@@ -62,13 +62,15 @@ class _Assembly(ABC):
         """Return the document.
 
         Raises:
-            UnfitAnswerError: there would be a hole in it.
+            UnfitAnswerError: there would be a hole in it, or nothing at all.
         """
         rest = self._cutter.rest()
         if rest:
             self._take_block(rest)
         if self._cutter.skipped:
             raise UnfitAnswerError("it sent an event that is too long to be put together with the others")
+        if not self._choices:
+            raise UnfitAnswerError("it sent no answer")
         choices = [self._choices[index].whole(index) for index in sorted(self._choices)]
         return msgspec.json.encode({**self._top, "object": self._kind, "choices": choices})
 
