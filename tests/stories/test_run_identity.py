@@ -135,3 +135,46 @@ def test_a_session_that_asks_another_model_besides_stays_one_run(up: Program) ->
     first, _ = ask(up, [user("one")], session)
     assert ask(up, [user("a title for this")], session, model=OTHER_MODEL)[0] == first
     assert ask(up, [user("two")], session)[0] == first
+
+
+HEADERS = (
+    "x-luftpause-run-id: ladder",
+    "x-claude-code-session-id: ladder-1",
+    "thread-id: ladder-2",
+    "x-session-id: ladder-3",
+    "session_id: ladder-4",
+    "x-affinity: ladder-5",
+    "x-litellm-session-id: ladder-6",
+)
+
+
+def test_each_key_is_believed_before_all_fainter_ones(up: Program) -> None:
+    """The faintest first: a run learns every key that comes with its turns."""
+
+    def turn(messages: list[Message], *headers: str, **more: object) -> tuple[str, Message]:
+        body = json.dumps({"model": MODEL, "messages": messages, **more}).encode()
+        named = dict(header.split(": ") for header in headers)
+        request = urllib.request.Request(
+            up.url("dataplane") + "/v1/chat/completions", body, {"content-type": "application/json", **named}
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.headers["x-luftpause-run-id"], json.loads(answer.read())["choices"][0]["message"]
+
+    runs = [turn([user("Begin.")], header)[0] for header in HEADERS]
+    calling = [user("Look. [tools:1]")]
+    called, message = turn(calling, tools=[{"type": "function", "function": {"name": "look"}}])
+    calls = message["tool_calls"]
+    assert isinstance(calls, list)
+    calling += [message, {"role": "tool", "tool_call_id": calls[0]["id"], "content": "seen"}]
+    keyed, _ = turn([user("With a key.")], prompt_cache_key="ladder")
+    talked, message = turn([user("Talk.")])
+    talking = [user("Talk."), message, user("Go on.")]
+    runs += [called, keyed, talked]
+    assert len(set(runs)) == len(runs)
+
+    assert turn(talking)[0] == talked
+    assert turn(talking, prompt_cache_key="ladder")[0] == keyed
+    assert turn([*calling, *talking], prompt_cache_key="ladder")[0] == called
+    for at, header in reversed([*enumerate(HEADERS)]):
+        assert turn([*calling, *talking], *HEADERS[at:], prompt_cache_key="ladder")[0] == runs[at], header
+    assert turn([user("Nobody knows this.")])[0] not in runs

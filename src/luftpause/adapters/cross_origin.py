@@ -86,6 +86,11 @@ class _ReadableLine:
         self.cut = line.cut
 
     @property
+    def left(self) -> bool:
+        """See Line."""
+        return self._line.left
+
+    @property
     def body_is_here(self) -> bool:
         """See Line."""
         return self._line.body_is_here

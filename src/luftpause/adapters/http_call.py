@@ -151,16 +151,18 @@ class HttpCall:
         self.whole = True
         self._tell()
 
-    def leave(self) -> None:
-        """The client is gone."""
+    def leave(self, *, gone: bool = True) -> bool:
+        """The client is `gone`, or has to go. Return whether the application wants to be told, and was."""
         if self.left or self.complete:
-            return
-        self.left = True
-        self._expects_continue = False
-        self._tell()
+            return False
+        if gone:
+            self.left = True
+            self._expects_continue = False
+            self._tell()
         notice, self._notice = self._notice, None
         if notice is not None:
             notice(self._running())
+        return notice is not None
 
     # The application's side.
 

@@ -115,13 +115,17 @@ class DoorProtocol(asyncio.BufferedProtocol):
             else:
                 self.transport.abort()
 
-    def shutdown(self) -> None:
-        """Close the connection, after the answer that is under way."""
+    def shutdown(self, *, now: bool = False) -> bool:
+        """Close the connection, after the answer that is under way; `now`: its application may say a last word.
+
+        Return whether it says one.
+        """
         call = self._reader.call
         if call is None or call.complete:
             self.transport.close()
-        else:
-            call.keep_alive = False
+            return False
+        call.keep_alive = False
+        return now and call.leave(gone=False)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Event loop callback."""

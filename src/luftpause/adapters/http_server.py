@@ -26,6 +26,9 @@ HEAD_TIMEOUT_S: Final = 20.0
 KEEP_ALIVE_S: Final = 75.0
 """Seconds that an idle connection is kept."""
 
+LAST_WORD_S: Final = 1.0
+"""Seconds that a client has to take the last word of an application before its connection is aborted."""
+
 ABORT_S: Final = 2.0
 """Seconds applications get to end after their connections were aborted, before they are cancelled."""
 
@@ -115,7 +118,7 @@ class HttpServer:
         self._sweep()
 
     async def close(self, grace_s: float = 5.0) -> None:
-        """Stop accepting, let open requests end for up to `grace_s` seconds, then abort what is left."""
+        """Stop accepting, let open requests end for up to `grace_s` seconds, then tell them and abort what is left."""
         server, self._server = self._server, None
         state = self._state
         if server is None or state is None:
@@ -129,6 +132,8 @@ class HttpServer:
         await _drained(state, grace_s)
         if state.connections:
             _LOGGER.warning("open_requests_aborted", extra={"url": self.url, "connections": len(state.connections)})
+            if sum(connection.shutdown(now=True) for connection in list(state.connections)):
+                await _drained(state, LAST_WORD_S)
             for connection in list(state.connections):
                 connection.transport.abort()
             await _drained(state, ABORT_S)

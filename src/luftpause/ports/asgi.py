@@ -31,7 +31,7 @@ def principal_of(scope: Scope) -> Principal:
 
 
 Leave: TypeAlias = Callable[[Task[None]], None]
-"""Is told that the client left, and the task of the application that answers it."""
+"""Is told that the client left or has to, and the task of the application that answers it."""
 
 
 class ClientLeftError(Exception):
@@ -49,6 +49,11 @@ class Line(Protocol):
     """
 
     @property
+    def left(self) -> bool:
+        """Whether the client is gone."""
+        ...
+
+    @property
     def body_is_here(self) -> bool:
         """Whether the request has arrived whole: `body` will not wait."""
         ...
@@ -63,7 +68,10 @@ class Line(Protocol):
         ...
 
     def on_leave(self, notice: Leave | None) -> None:
-        """Set what is called, once, should the client leave before its answer is whole; None: nothing."""
+        """Set what is called, once, should the client leave before its answer is whole; None: nothing.
+
+        Or should the server close: then the client has not `left`, and there is a moment for a last word to it.
+        """
         ...
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:

@@ -63,6 +63,10 @@ class Exchange(Protocol):
         """
         ...
 
+    def finish(self) -> bool:
+        """Take the answer for whole as far as it has come; the connection is not kept. Return False if it was over."""
+        ...
+
     def close(self) -> None:
         """Give the connection back if the answer is complete, else close it at once: the engine stops."""
         ...

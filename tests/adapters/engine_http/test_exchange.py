@@ -158,3 +158,54 @@ def test_a_fault_of_who_takes_ends_the_pouring_and_is_raised_there() -> None:
                 await pouring
 
     run_bounded(main())
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["read", "poured"])
+def test_an_answer_may_be_taken_for_whole_before_its_end(read: bool) -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            await visit.request()
+            visit.send(chunked(b"all of it", end=False))
+            await visit.left()
+
+        sink, engines = Sink(), HttpEngines()
+        async with ScriptedEngine(script).listening() as engine:
+            exchange = await engines.send(Endpoint(url=engine.url), POST)
+            if read:
+                assert await exchange.read() == b"all of it"
+                asyncio.get_running_loop().call_soon(exchange.finish)
+                assert await exchange.read() == b""
+            else:
+                pouring = asyncio.create_task(exchange.pour(sink.take, sink.room))
+                await eventually(lambda: sink.body == b"all of it")
+                assert exchange.finish()
+                await pouring
+                assert (sink.pieces[-1], sink.ended) == (b"", 1)
+            assert not exchange.finish()
+            exchange.close()
+            await engine.visits[0].closed.wait()
+            await engines.close()
+
+    run_bounded(main())
+
+
+def test_one_that_is_over_or_was_given_up_is_not_made_whole() -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            await visit.request()
+            visit.send(answer(b"whole") if raws.pop() else chunked(b"half", end=False))
+            await visit.left()
+
+        raws, engines = [False, True], HttpEngines()
+        async with ScriptedEngine(script).listening() as engine:
+            whole = await engines.send(Endpoint(url=engine.url), POST)
+            assert not whole.finish()
+            half = await engines.send(Endpoint(url=engine.url), POST)
+            half.close()
+            assert not half.finish()
+            with pytest.raises(EngineBrokeError):
+                await asyncio.gather(half.read(), half.read())  # what has come, and what has not
+            whole.close()
+            await engines.close()
+
+    run_bounded(main())

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX
+from luftpause.core.dialects.chat_answer import (
+    ANSWER_BYTES_MAX,
+    CALLS_MAX,
+    CallArguments,
+    CallBegun,
+    ChatStreamReader,
+    Piece,
+    read_chat_answer,
+)
 from luftpause.core.dialects.chat_assembly import ChatAssembly, CompletionAssembly
 from luftpause.core.dialects.dialect import UnfitAnswerError
 
@@ -89,16 +97,12 @@ def test_the_document_does_not_depend_on_the_cuts(cuts: list[int]) -> None:
 @pytest.mark.parametrize(
     "stream",
     [
-        b"",
-        b"data: [DONE]\n\n",
-        b"data: nonsense\n\n",
-        b'data: [1]\n\ndata: {"choices":7}\n\n',
         b'data: {"choices":[1,{"index":"x"},{"delta":[]}]}\n\n',
         b'data: {"choices":[{"delta":{"tool_calls":[{"index":9},3],"content":4}}]}\n\n',
-        b"data: " + b"[" * 90_000 + b"\n\n",
+        b"data: " + b"[" * 90_000 + b'\n\ndata: {"choices":[{}]}\n\n',
     ],
 )
-def test_whatever_comes_becomes_a_document(stream: bytes) -> None:
+def test_whatever_is_said_becomes_a_document(stream: bytes) -> None:
     whole = assembled(stream)
 
     assert isinstance(whole, dict)
@@ -178,3 +182,72 @@ def test_an_event_that_is_too_long_leaves_no_hole() -> None:
     assembly.feed(b"\n\n" + TEXT)
     with pytest.raises(UnfitAnswerError, match="too long"):
         assembly.end()
+
+
+def call_piece(index: int | None = None, call_id: str = "", name: str = "", arguments: object = "") -> bytes:
+    """Return an event with a piece of a tool call, of which only what is given is said."""
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value != ""}
+    said = {"index": index, "id": call_id, "function": function}
+    call = {key: value for key, value in said.items() if value not in (None, "")}
+    return b"data: " + msgspec.json.encode({"choices": [{"delta": {"tool_calls": [call]}}]}) + b"\n\n"
+
+
+QUIRKS = {
+    "one index for all": [call_piece(0, "a", "f", "{}"), call_piece(0, "b", "g", "{"), call_piece(0, arguments="}")],
+    "no index": [call_piece(None, "a", "f", "{}"), call_piece(None, "b", "g", "{"), call_piece(None, "b", "", "}")],
+    "a name in fragments": [call_piece(0, "a", "lo"), call_piece(0, "", "ok"), call_piece(0, arguments="{}")],
+    "a name again and again": [call_piece(0, "a", "f", "{"), call_piece(0, "", "f", "}")],
+    "from one on": [call_piece(1, "a", "f"), call_piece(2, "b", "g"), call_piece(1, "", "", "{}")],
+    "backwards": [call_piece(1, "b", "g", "{}"), call_piece(0, "a", "f", "{}")],
+    "an object": [call_piece(0, "a", "f", {"x": 1})],
+    "no id": [call_piece(0, "", "f", "{}"), call_piece(1, "", "g", "{}")],
+}
+
+
+@pytest.mark.parametrize("pieces", QUIRKS.values(), ids=QUIRKS)
+def test_calls_are_told_apart_as_they_are_in_a_stream(pieces: list[bytes]) -> None:
+    """What an engine does to its calls is the same whether its client wants a stream or not."""
+
+    def calls_in(found: list[Piece]) -> list[list[str]]:
+        calls: list[list[str]] = []
+        for piece in found:
+            if isinstance(piece, CallBegun):
+                calls.append([piece.id, piece.name, ""])
+            elif isinstance(piece, CallArguments):
+                calls[piece.call][2] += piece.text
+        return calls
+
+    reader, assembly = ChatStreamReader(), ChatAssembly()
+    stream = b"".join(pieces)
+    assembly.feed(stream)
+    assert calls_in(read_chat_answer(assembly.end())) == calls_in([*reader.feed(stream), *reader.end()])
+
+
+def test_calls_without_end_are_unfit() -> None:
+    assembly = ChatAssembly()
+    for number in range(CALLS_MAX):
+        assembly.feed(call_piece(number, f"c{number}", "f"))
+
+    with pytest.raises(UnfitAnswerError, match="more than 256 tool calls"):
+        assembly.feed(call_piece(CALLS_MAX, "one more", "f"))
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b"",
+        b"data: [DONE]\n\n",
+        b": hello\n\n",
+        b"<html>",
+        b"data: nonsense\n\n",
+        b'data: {"usage":{}}\n\n',
+        b'data: [1]\n\ndata: {"choices":7}\n\n',
+        b"data: " + b"[" * 90_000 + b"\n\n",
+    ],
+)
+def test_a_stream_that_says_nothing_is_no_answer(stream: bytes) -> None:
+    """An agent would look for its first choice and fail on that."""
+    for assembly in (ChatAssembly(), CompletionAssembly()):
+        assembly.feed(stream)
+        with pytest.raises(UnfitAnswerError, match="no answer"):
+            assembly.end()

@@ -1,11 +1,13 @@
 import pytest
 
 from luftpause.core.dialects.engine_refusals import (
+    LOCATION_CHARS_MAX,
     MESSAGE_CHARS_MAX,
     EngineRefusal,
     is_too_long,
     is_unseen,
     read_refusal,
+    redirected,
 )
 
 
@@ -40,3 +42,22 @@ def test_an_engine_that_reads_texts_only_is_known_by_its_words() -> None:
     assert is_unseen(f"image input is not supported - hint: {hint}")
     assert is_unseen("This model does not support audio input")
     assert not is_unseen("the image is too large")
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        (b"http://host:81/v1/x", "http://host:81/v1/x"),
+        (b"https://me:secret@host/v1?key=secret#secret", "https://host/v1"),
+        (b"me:secret@host", "host"),
+        (b"//me:secret@host/x", "//host/x"),
+        (b"/v1/@x?y", "/v1/@x"),
+        (b"", "nowhere"),
+        (b"?secret", "nowhere"),
+        (b"h\xfft\x00p", "h\\xfft\\x00p"),
+        (b"x" * 9000, "x" * LOCATION_CHARS_MAX),
+    ],
+)
+def test_an_address_elsewhere_is_shown_without_what_may_be_secret(location: bytes, shown: str) -> None:
+    said = f"it redirects to {shown} (status 302), which is not followed: correct the replica's url"
+    assert redirected(302, location) == said

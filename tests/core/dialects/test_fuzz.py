@@ -34,6 +34,7 @@ from luftpause.core.dialects.pass_through import PassThrough
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import marks_of_answer, said_in
 from luftpause.core.dialects.single_request import SingleRequest
+from luftpause.core.dialects.ways_back import PiecedTranslation
 from luftpause.core.model.ids import ModelName, ReplicaId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement, ReplicaKind
 from luftpause.core.model.turns import TurnShape
@@ -248,6 +249,10 @@ def test_whatever_an_engine_answers_becomes_an_answer_or_is_unfit(name: str, cou
             translation.feed(assembly.end())
             msgspec.json.decode(translation.end())
         assembly.call_ids()
+        said: list[bytes] = []
+        _answer(rng, PiecedTranslation(telling.dialect.translate(*telling.stream, "t.3")), whole, said)
+        if said:
+            telling.check(b"".join(said))
 
     each(f"whole/{name}", count, test)
 
@@ -261,6 +266,11 @@ def test_whatever_streams_is_put_together_or_unfit(count: int) -> None:
                     assert back.feed(piece) == b""
                 assert isinstance(json.loads(back.end()), dict)
             back.call_ids()
+        pieced, assembly = PiecedTranslation(None), ChatAssembly()
+        pieced.feed(mutated(rng, rng.choice(CHAT_ANSWERS), CHAT_ANSWERS))
+        with suppress(UnfitAnswerError):
+            assembly.feed(pieced.end())
+            assert isinstance(json.loads(assembly.end()), dict)
 
     each("assembly", count, test)
 

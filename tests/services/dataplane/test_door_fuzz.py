@@ -124,7 +124,7 @@ async def exchange(door: Door, road: Road, seed: str) -> None:
 def test_nothing_that_is_asked_or_answered_breaks_the_door(
     name: str, speaks: str, count: int, complaints: Complaints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("luftpause.services.dataplane.turn_course.BUSY_PAUSE_S", 0.001)
+    monkeypatch.setattr("luftpause.services.dataplane.endings.BUSY_PAUSE_S", 0.001)
     road, numbers = ROADS[name], iter(range(count))
 
     async def work(door: Door) -> None:

@@ -29,6 +29,9 @@ class Answer:
     async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
         raise AssertionError("nobody pours this answer")
 
+    def finish(self) -> bool:
+        raise NotImplementedError
+
     def close(self) -> None:
         pass
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, run_bounded
+from luftpause.core.dialects.chat_assembly import ChatAssembly
 from luftpause.core.dialects.dialect import Peek, Translation
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError
@@ -85,7 +86,7 @@ def test_llama_server_is_asked_for_a_stream_by_who_wants_none() -> None:
         "stream_options": {"include_usage": True},
     }
     assert b'"x":1.0' in forwarded.request.body
-    assert forwarded.back is not None
+    assert forwarded.assembles is ChatAssembly
 
 
 @pytest.mark.parametrize(
@@ -103,14 +104,14 @@ def test_llama_server_is_asked_for_no_stream_that_it_refuses(more: str, is_strea
     body = b'{"model":"m",%b}' % more.encode()
     forwarded = forward(asked(body=body), placement(EngineKind.LLAMA_CPP), speaks=True)
 
-    assert (forwarded.request.body != body, forwarded.back is not None) == (is_streamed, is_streamed)
+    assert (forwarded.request.body != body, forwarded.assembles is not None) == (is_streamed, is_streamed)
 
 
 def test_what_only_the_engine_can_read_goes_as_it_came() -> None:
     odd = b'{"model":"m","x":"\\ud800"}'
     forwarded = forward(asked(body=odd), placement(EngineKind.LLAMA_CPP), speaks=True)
 
-    assert (forwarded.request.body, forwarded.back) == (odd, None)
+    assert (forwarded.request.body, forwarded.assembles) == (odd, None)
 
 
 @pytest.mark.interpreted

@@ -18,6 +18,7 @@ class LyingLine:
 
     def __init__(self, body: bytes | Exception | None = None) -> None:
         self.body_is_here = body is not None
+        self.left = False
         self._body = body
 
     async def body(self, limit: int) -> bytes:

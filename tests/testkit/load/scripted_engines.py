@@ -25,6 +25,9 @@ class ScriptedExchange:
     async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
         raise AssertionError("nobody pours this answer")
 
+    def finish(self) -> bool:
+        raise NotImplementedError
+
     def close(self) -> None:
         self.closed += 1
 

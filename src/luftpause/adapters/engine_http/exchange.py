@@ -128,6 +128,16 @@ class HttpExchange:
         finally:
             self._take = None
 
+    def finish(self) -> bool:
+        """See Exchange."""
+        if self._complete or self._error is not None or self._wire is None:
+            return False
+        self._complete, self._reusable = True, False
+        if self._take is not None:
+            self._hand_over()
+        self._wake()
+        return True
+
     def close(self) -> None:
         """Give the connection back if the answer is complete, else close it at once."""
         wire, self._wire, self._parser = self._wire, None, None

@@ -1,8 +1,8 @@
 """A streamed answer, put together into the one document that a client asked for: a chat's, or a plain completion's.
 
 llama-server does not notice that a client who wants no stream has left while another stream runs, so such a turn is
-asked for as a stream. What the engine says beyond the standard is carried: texts are joined, the last of all else
-counts. Sans-IO.
+asked for as a stream; other engines stream unasked. What the engine says beyond the standard is carried: texts are
+joined, the last of all else counts. Sans-IO.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 import msgspec
 
-from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX
+from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, CALLS_MAX
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.sse import EventCutter, data_of, split_events
 from luftpause.core.model.ids import ToolCallId
@@ -48,7 +48,11 @@ class _Assembly(ABC):
         """Return a choice of which nothing has come."""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece of the stream. Nothing of it can be sent yet."""
+        """Take the next piece of the stream. Nothing of it can be sent yet.
+
+        Raises:
+            UnfitAnswerError: it holds more than anybody asked for.
+        """
         block = self._cutter.feed(data)
         if block:
             self._take_block(block)
@@ -58,13 +62,15 @@ class _Assembly(ABC):
         """Return the document.
 
         Raises:
-            UnfitAnswerError: there would be a hole in it.
+            UnfitAnswerError: there would be a hole in it, or nothing at all.
         """
         rest = self._cutter.rest()
         if rest:
             self._take_block(rest)
         if self._cutter.skipped:
             raise UnfitAnswerError("it sent an event that is too long to be put together with the others")
+        if not self._choices:
+            raise UnfitAnswerError("it sent no answer")
         choices = [self._choices[index].whole(index) for index in sorted(self._choices)]
         return msgspec.json.encode({**self._top, "object": self._kind, "choices": choices})
 
@@ -155,11 +161,11 @@ class _ChatChoice(_Common):
     def __init__(self) -> None:
         super().__init__()
         self._message: Json = {"role": "assistant"}
-        self._calls: list[Json] = []
+        self._calls: list[tuple[object, Json]] = []  # with the index that the engine gave each
 
     def call_ids(self) -> list[str]:
         """Return the ids of its tool calls, of those that have one."""
-        return [call_id for call_id in (_text(call.get("id")) for call in self._calls) if call_id]
+        return [call_id for call_id in (_text(call.get("id")) for _, call in self._calls) if call_id]
 
     def take(self, piece: Json) -> None:
         delta = _object(piece.pop("delta", None))
@@ -175,24 +181,42 @@ class _ChatChoice(_Common):
     def whole(self, index: int) -> Json:
         message: Json = {"role": "", "content": "", **self._message}
         if self._calls:
-            message["tool_calls"] = self._calls
+            message["tool_calls"] = [call for _, call in self._calls]
         whole: Json = {"index": index, "message": message, **self._rest}
         if self._logprobs:
             whole["logprobs"] = self._logprobs
         return whole
 
     def _take_call(self, piece: Json) -> None:
-        """Add a piece of a tool call to the call that it belongs to: the one with its index."""
-        index = piece.pop("index", None)
-        at = index if isinstance(index, int) and 0 <= index < len(self._calls) else len(self._calls)
-        if at == len(self._calls):
-            self._calls.append({"type": "function", "function": {"name": "", "arguments": ""}})
-        call, told = self._calls[at], _object(piece.pop("function", None))
+        """Add a piece of a tool call to the call that it belongs to."""
+        index, told = piece.pop("index", None), _object(piece.pop("function", None))
+        call = self._call_of(index, _text(piece.get("id")), _text(told.get("name")))
         function = _object(call["function"])
         for name, value in told.items():
-            if isinstance(value, str):
-                function[name] = _text(function.get(name)) + value
+            known = _text(function.get(name))
+            if isinstance(value, dict):  # some engines do not write arguments as text
+                function[name] = msgspec.json.encode(value).decode()
+            elif isinstance(value, str) and not (name == "name" and value == known):  # said again it is no fragment
+                function[name] = known + value
         _update(call, piece)
+
+    def _call_of(self, index: object, call_id: str, name: str) -> Json:
+        """Return the call that a piece belongs to, a new one where it begins one, as `chat_answer` tells them apart.
+
+        Raises:
+            UnfitAnswerError: there are too many.
+        """
+        for at, call in reversed(self._calls):
+            known_id, known_name = _text(call.get("id")), _text(_object(call["function"]).get("name"))
+            if (call_id == known_id) if index is None and call_id else (at == index):
+                is_another = known_id and known_name and call_id != known_id if call_id else index is None
+                if not (name and is_another):
+                    return call
+                break
+        if len(self._calls) >= CALLS_MAX:
+            raise UnfitAnswerError(f"it made more than {CALLS_MAX} tool calls")
+        self._calls.append((index, {"type": "function", "function": {"name": "", "arguments": ""}}))
+        return self._calls[-1][1]
 
 
 def _update(whole: Json, piece: Json) -> None:

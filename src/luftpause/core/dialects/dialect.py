@@ -114,7 +114,11 @@ class WayBack(Protocol):
     """How the answer to a request that was changed on its way becomes the answer that its client asked for."""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece of the engine's answer, cut anywhere, and return what the client is to get for it."""
+        """Take the next piece of the engine's answer, cut anywhere, and return what the client is to get for it.
+
+        Raises:
+            UnfitAnswerError: the client wants no stream, and this cannot become the whole that it wants.
+        """
         ...
 
     def end(self) -> bytes:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 MESSAGE_CHARS_MAX: Final = 2000
+LOCATION_CHARS_MAX: Final = 300
 
 _UNSEEN_SIGNS: Final = (
     "image input is not supported",
@@ -51,6 +52,15 @@ def read_refusal(status: int, body: bytes) -> EngineRefusal:
         type=found.type,
         param=found.param,
     )
+
+
+def redirected(status: int, location: bytes) -> str:
+    """Return the sentence for an engine that sends us elsewhere; of the address, what may hold a secret is left out."""
+    address = location.decode("latin-1").partition("?")[0].partition("#")[0]
+    host_at = address.find("//") + 2 if "//" in address else 0
+    host, slash, path = address[host_at:].partition("/")
+    shown = ascii(address[:host_at] + host.rpartition("@")[2] + slash + path)[1:-1][:LOCATION_CHARS_MAX]
+    return f"it redirects to {shown or 'nowhere'} (status {status}), which is not followed: correct the replica's url"
 
 
 def is_too_long(message: str, code: str = "") -> bool:

@@ -1,4 +1,4 @@
-"""How a turn ended, as it is reported to the scheduler, by what its engine answered."""
+"""How a turn ended, as it is reported to the scheduler, by what its engine answered; and what its failures mean."""
 
 import time
 from dataclasses import replace
@@ -7,7 +7,9 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from luftpause.core.dialects.answer_text import AnswerText
-from luftpause.core.dialects.dialect import WayBack
+from luftpause.core.dialects.dialect import UnfitAnswerError, WayBack
+from luftpause.core.dialects.engine_refusals import redirected
+from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.said import Said, marks_of_answer
 from luftpause.core.model.ids import TurnId
@@ -19,6 +21,16 @@ BUSY: Final = (429, 503)
 """Statuses of an engine that takes no more for now."""
 RETRY_AFTER_S_MAX: Final = 3600.0
 """No engine is believed that it wants to be left alone for longer."""
+BUSY_PAUSE_S: Final = 1.0
+"""A busy engine is asked again after this, or later if it says so. One that names no time or none at all waits too."""
+BUSY_PAUSE_S_MAX: Final = 300.0
+REFUSAL_BYTES_MAX: Final = 64 * 1024
+"""So much of an engine's refusal is read to be said in other words."""
+SHUT_DOWN: Final = Failure(
+    code=FailureCode.SHUTTING_DOWN,
+    message="the LLM door shut down before anything was answered: send the request again",
+    retry_after_s=1.0,
+)
 _DIGITS_MAX: Final = 10
 _DATE_BYTES_MAX: Final = 64
 
@@ -39,6 +51,32 @@ def retry_after_s(exchange: Exchange) -> float | None:
         return None
     now = _instant(headers.get(b"date", b""))
     return min(max(0.0, until - (time.time() if now is None else now)), RETRY_AFTER_S_MAX)
+
+
+def pause_s(exchange: Exchange) -> float:
+    """Return after how many seconds a busy engine is asked again: at once would be thousands of times a second."""
+    return min(retry_after_s(exchange) or BUSY_PAUSE_S, BUSY_PAUSE_S_MAX)
+
+
+def is_odd_refusal(exchange: Exchange) -> bool:
+    """Say whether an answer is looked at before it is passed on, where that could be done unseen.
+
+    It sends its client away, or is a failure of a status that its words may not deserve, and short enough to be read.
+    """
+    if 300 <= exchange.status < 400:
+        return True
+    length = dict(exchange.headers).get(b"content-length", b"")
+    return exchange.status == 500 and length.isdigit() and len(length) < 10 and int(length) <= REFUSAL_BYTES_MAX
+
+
+def check_stays(exchange: Exchange) -> None:
+    """Refuse an answer that sends its client elsewhere: clients would follow it past us, with their keys.
+
+    Raises:
+        UnfitAnswerError: it is one; the message names where it leads.
+    """
+    if 300 <= exchange.status < 400:
+        raise UnfitAnswerError(redirected(exchange.status, dict(exchange.headers).get(b"location", b"")))
 
 
 def _instant(value: bytes) -> float | None:

@@ -18,7 +18,7 @@ from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError, read_members
 from luftpause.core.dialects.said import Said
 from luftpause.core.dialects.single_request import CHAT_PATH, Sent, SingleRequest
-from luftpause.core.model.ids import ToolCallId
+from luftpause.core.dialects.ways_back import Assembles
 from luftpause.core.model.replicas import EngineKind, Placement
 from luftpause.ports.engines import EngineRequest, Header
 
@@ -53,37 +53,16 @@ class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
     """What an engine is sent.
 
     Attributes:
-        back: how its answer becomes the client's; None where it is that as it comes.
+        back: how its answer becomes the client's where it comes as the client wants it, streamed or whole; None where
+            it is that as it comes.
+        assembles: makes what puts its answer together, where it is asked for a stream and the client wants none.
         left_out: the tools, by name, that the client offers and the engine is not told of.
     """
 
     request: EngineRequest
     back: WayBack | None
+    assembles: Assembles | None = None
     left_out: Sequence[str] = ()
-
-
-class AssembledTranslation:
-    """A way back: the engine's stream is put together, and the whole is said in the client's dialect."""
-
-    def __init__(self, translation: WayBack) -> None:
-        self._assembly = ChatAssembly()
-        self._translation = translation
-
-    def feed(self, data: bytes) -> bytes:
-        """See `WayBack.feed`."""
-        return self._assembly.feed(data)
-
-    def end(self) -> bytes:
-        """See `WayBack.end`."""
-        return self._translation.feed(self._assembly.end()) + self._translation.end()
-
-    def error(self, status: int, body: bytes) -> bytes:
-        """See `WayBack.error`."""
-        return self._translation.error(status, body)
-
-    def call_ids(self) -> Sequence[ToolCallId]:
-        """See `WayBack.call_ids`."""
-        return self._translation.call_ids()
 
 
 def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "") -> Forwarded:
@@ -106,7 +85,7 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "")
         return forwarded  # as in Gemini's own words, where the path does
     body = with_members(request.body, {"model": placement.model})
     renamed = EngineRequest(method=request.method, path=request.path, headers=request.headers, body=body)
-    return Forwarded(request=renamed, back=forwarded.back, left_out=forwarded.left_out)
+    return Forwarded(request=renamed, back=forwarded.back, assembles=forwarded.assembles, left_out=forwarded.left_out)
 
 
 def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str) -> Forwarded:
@@ -115,15 +94,20 @@ def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str) -> For
     if dialect.name == CHAT:
         if not unnoticed or _is_never_streamed(asked.body):
             return Forwarded(request=_request(asked, CHAT_PATH, asked.body), back=None)
-        return _as_stream(asked, asked.body, ChatAssembly())
+        return _as_stream(asked, asked.body, ChatAssembly)
     if isinstance(dialect, SingleRequest):
         return _single(asked, dialect.sent(asked.target, asked.body, placement, speaks=speaks), unnoticed=unnoticed)
     if speaks and not unnoticed:
         return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
     translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body, turn)
     if unnoticed:
-        streamed = _as_stream(asked, translation.request, AssembledTranslation(translation))
-        return Forwarded(request=streamed.request, back=streamed.back, left_out=translation.left_out)
+        streamed = _as_stream(asked, translation.request, ChatAssembly)
+        return Forwarded(
+            request=streamed.request,
+            back=translation,
+            assembles=streamed.assembles,
+            left_out=translation.left_out,
+        )
     request = _request(asked, CHAT_PATH, translation.request)
     return Forwarded(request=request, back=translation, left_out=translation.left_out)
 
@@ -138,9 +122,10 @@ def is_event_stream(headers: Sequence[Header]) -> bool:
 
 def _single(asked: Asked, sent: Sent, *, unnoticed: bool) -> Forwarded:
     if unnoticed and sent.back is not None and sent.target == CHAT_PATH:
-        return _as_stream(asked, sent.body, AssembledTranslation(sent.back))
+        streamed = _as_stream(asked, sent.body, ChatAssembly)
+        return Forwarded(request=streamed.request, back=sent.back, assembles=streamed.assembles)
     if unnoticed and asked.path == COMPLETIONS and _is_one_completion(sent.body):
-        return _as_stream(asked, sent.body, CompletionAssembly(), sent.target)
+        return _as_stream(asked, sent.body, CompletionAssembly, sent.target)
     return Forwarded(request=_request(asked, sent.target, sent.body), back=sent.back)
 
 
@@ -171,12 +156,12 @@ def _is_one_completion(body: bytes) -> bool:
     return isinstance(asked.get("prompt"), str) and asked.get("n") in (None, 1)
 
 
-def _as_stream(asked: Asked, body: bytes, back: WayBack, path: bytes = CHAT_PATH) -> Forwarded:
+def _as_stream(asked: Asked, body: bytes, assembles: Assembles, path: bytes = CHAT_PATH) -> Forwarded:
     try:
         body = with_members(body, _AS_STREAM)
     except BadRequestError:  # legal, and yet only the engine can read it
         return Forwarded(request=_request(asked, path, body), back=None)
-    return Forwarded(request=_request(asked, path, body), back=back)
+    return Forwarded(request=_request(asked, path, body), back=None, assembles=assembles)
 
 
 def _request(asked: Asked, path: bytes, body: bytes) -> EngineRequest:

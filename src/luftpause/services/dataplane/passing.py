@@ -3,17 +3,32 @@
 It knows what an answer says, not who sends it on. How a turn ended: `endings`.
 """
 
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
 from luftpause.core.dialects.answer_text import AnswerText
 from luftpause.core.dialects.chat_said import text_in_chat_answer
-from luftpause.core.dialects.dialect import WayBack
+from luftpause.core.dialects.dialect import UnfitAnswerError, WayBack
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
 from luftpause.core.dialects.said import Said
+from luftpause.core.dialects.ways_back import PiecedTranslation, way_back
 from luftpause.core.model.ids import TurnId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
-from luftpause.ports.engines import Exchange
+from luftpause.ports.engines import EngineBrokeError, Exchange
 from luftpause.services.dataplane.endings import ending_of, marked
-from luftpause.services.dataplane.forwarding import Asked, Forwarded, is_event_stream
+from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, is_event_stream
+
+WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Longest answer that is kept to be said in other words; nothing honest is longer."""
+LINGER_S: Final = 1.0
+"""An engine that has said that its answer is over has this long to end it, too."""
+REFUSAL_S: Final = 5.0
+"""So long an engine may take to say why it refuses."""
+
+_LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
 
 class PassingAnswer:
@@ -26,14 +41,18 @@ class PassingAnswer:
         observer: what looks at it; None where it is a failure, which nothing looks at.
     """
 
-    __slots__ = ("_listener", "_said", "back", "exchange", "observer", "placement", "stream")
+    __slots__ = ("_dialect", "_listener", "_said", "_timer", "back", "exchange", "observer", "placement", "stream")
 
     def __init__(self, asked: Asked, forwarded: Forwarded, placement: Placement, exchange: Exchange) -> None:
         self.exchange = exchange
         self.placement = placement
-        self.back: WayBack | None = forwarded.back
         self.stream = is_event_stream(exchange.headers)
-        self.observer = _observer(asked, forwarded, exchange, stream=self.stream)
+        self.back: WayBack | None = forwarded.back
+        if self.stream != asked.stream and exchange.status < 300:
+            self.back = way_back(forwarded.back, forwarded.assembles, wants_stream=asked.stream, is_stream=self.stream)
+        self.observer = _observer(asked, self.back, exchange, stream=self.stream)
+        self._timer: asyncio.TimerHandle | None = None
+        self._dialect = asked.dialect.name
         self._said: Said | None = asked.said
         self._listener: AnswerText | None = None
         if self._said is not None and self.observer is not None:
@@ -46,16 +65,37 @@ class PassingAnswer:
         return self.observer is not None and not self.observer.first_token_seen
 
     @property
+    def _has_length(self) -> bool:
+        """Whether its client is told its length."""
+        return self.back is None and any(name == b"content-length" for name, _ in self.exchange.headers)
+
+    @property
     def takes_signs(self) -> bool:
         """Whether signs of life may stand before its first piece: it is a stream, of a length that nobody was told."""
-        if not self.stream or self.observer is None:
-            return False
-        return self.back is not None or all(name != b"content-length" for name, _ in self.exchange.headers)
+        return self.stream and self.observer is not None and not self._has_length
 
     @property
     def done(self) -> bool:
         """Whether it said that it is over."""
         return self.observer is not None and self.observer.done
+
+    def become_stream(self) -> None:
+        """Become one, where it is none and its client was promised one.
+
+        Raises:
+            UnfitAnswerError: it cannot.
+        """
+        if self.stream or self.observer is None or self.back is not None:
+            return
+        if self._dialect != CHAT:
+            raise UnfitAnswerError("its answer is no event stream")
+        self.back = PiecedTranslation(None)
+
+    def linger(self) -> None:
+        """Give the engine a while to end, once it is clear how the turn did; then it is not waited for any longer."""
+        if self._timer is None and not self._has_length:
+            after_s = REFUSAL_S if self.observer is None else LINGER_S
+            self._timer = asyncio.get_running_loop().call_later(after_s, self._give_up, after_s)
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece, cut anywhere, and return what the client is to get for it."""
@@ -65,27 +105,64 @@ class PassingAnswer:
                 self._listener.feed(data)
         return data if self.back is None else self.back.feed(data)
 
+    async def collect(self, begins: Callable[[Exchange], None]) -> None:
+        """Take all of it, to be said at its end. `begins` is called at its first byte.
+
+        Raises:
+            EngineBrokeError: it ended early, is too long, or told of an error instead of finishing.
+        """
+        size = 0
+        while data := await self.exchange.read():
+            size += len(data)
+            if size > WHOLE_ANSWER_BYTES_MAX:
+                raise EngineBrokeError(f"its answer exceeds {WHOLE_ANSWER_BYTES_MAX:,} bytes")
+            if self.begins:
+                begins(self.exchange)
+            self.feed(data)
+            if self.done:
+                self.linger()
+        failure = self._failure()
+        if failure:
+            raise EngineBrokeError(failure)
+
     def end(self) -> bytes:
         """Return what is to follow the last piece: see `WayBack.end`."""
+        if self._timer is not None:
+            self._timer.cancel()
         return b"" if self.back is None else self.back.end()
-
-    def failure(self) -> str:
-        """Return the error that it told of instead of finishing, empty without one."""
-        if self.observer is None:
-            return ""
-        seen = self.observer.observed()
-        return "" if seen.finish else seen.error
 
     def report(self, turn: TurnId) -> TurnFinished | TurnFailed:
         """Return how its turn ended. Where it is said in other words, its calls are known by the ids given there."""
         report = ending_of(turn, self.placement, self.exchange, self.observer, self.back)
         return marked(report, self._said, self._listener)
 
+    def _failure(self) -> str:
+        """Return the error that it told of instead of finishing, empty without one."""
+        if self.observer is None:
+            return ""
+        seen = self.observer.observed()
+        return "" if seen.finish else seen.error
 
-def _observer(asked: Asked, forwarded: Forwarded, exchange: Exchange, *, stream: bool) -> Observer | None:
+    def _give_up(self, after_s: float) -> None:
+        """End an answer that said so and goes on. One that is over by now, whichever way, is left alone."""
+        if self.exchange.finish():
+            did = "refused" if self.observer is None else "said that its answer is over"
+            why = f"it {did} and kept the answer open for {after_s:g} s more"
+            _LOGGER.warning("engine_given_up", extra={"replica": self.placement.replica, "why": why})
+
+
+async def read_up_to(exchange: Exchange, limit: int) -> bytes:
+    """Return an answer's body, or as much of it as the limit allows, bytes."""
+    pieces: list[bytes] = []
+    while sum(map(len, pieces)) < limit and (data := await exchange.read()):
+        pieces.append(data)
+    return b"".join(pieces)[:limit]
+
+
+def _observer(asked: Asked, back: WayBack | None, exchange: Exchange, *, stream: bool) -> Observer | None:
     """Return what looks at an engine's answer; nothing looks at one that is a failure."""
     if not 200 <= exchange.status < 300:
         return None
-    if forwarded.back is not None:
+    if back is not None:
         return StreamObserver() if stream else BodyObserver()
     return asked.dialect.observer(stream=stream)

@@ -24,21 +24,20 @@ from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, Turn
 from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
-from luftpause.services.dataplane.endings import BUSY, retry_after_s
+from luftpause.services.dataplane.endings import (
+    BUSY,
+    REFUSAL_BYTES_MAX,
+    SHUT_DOWN,
+    check_stays,
+    is_odd_refusal,
+    pause_s,
+)
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, forward
 from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, PARENT_HEADER, for_client, fresh_run, reframed, retold
 from luftpause.services.dataplane.keepalive import Keepalive
 from luftpause.services.dataplane.metrics import GONE
-from luftpause.services.dataplane.passing import PassingAnswer
+from luftpause.services.dataplane.passing import PassingAnswer, read_up_to
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
-
-WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Longest answer that is kept to be said in other words; nothing honest is longer."""
-REFUSAL_BYTES_MAX: Final = 64 * 1024
-"""So much of an engine's refusal is read to be said in other words."""
-BUSY_PAUSE_S: Final = 1.0
-"""A busy engine is asked again after this, or later if it says so. One that names no time or none at all waits too."""
-BUSY_PAUSE_S_MAX: Final = 300.0
 
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
@@ -60,6 +59,7 @@ class TurnCourse:
         "_offer",
         "_over",
         "_run",
+        "_shut_down",
         "_since",
         "_spoke",
         "_told",
@@ -80,6 +80,7 @@ class TurnCourse:
         self._exchange: Exchange | None = None
         self._keepalive: Keepalive | None = None
         self._client_left = False
+        self._shut_down = False
         self._head_sent = False
         self._committed = False
         self._spoke = False
@@ -101,11 +102,14 @@ class TurnCourse:
                 await asyncio.sleep(pause_s)
                 self._offer_again()
         except asyncio.CancelledError:
-            if not self._client_left:
+            if self._client_left:
+                ending = TurnAbandoned
+                self._counts.answered(GONE)
+            else:
                 ending = "the dataplane shut down"
-                raise
-            ending = TurnAbandoned
-            self._counts.answered(GONE)
+                if not self._shut_down:
+                    raise
+                await self._break_off(SHUT_DOWN, ending)
             _running().uncancel()
         finally:
             self._over = True
@@ -118,9 +122,10 @@ class TurnCourse:
             self._around.turns.end(turn, report)
 
     def _leave(self, task: asyncio.Task[None]) -> None:
-        """Cancel the turn: its client left."""
+        """Cancel the turn: its client left, or has to."""
         if not self._over:
-            self._client_left = True
+            self._client_left = self._call.line.left
+            self._shut_down = not self._client_left
             task.cancel()
 
     async def _place(self) -> Placement | None:
@@ -173,18 +178,19 @@ class TurnCourse:
         self._asked = None
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
-            if answer.observer is None and (self._head_sent or answer.back is not None or _is_odd_refusal(exchange)):
+            if self._head_sent and self._wants_stream:
+                answer.become_stream()
+            if answer.observer is None and (self._head_sent or answer.back is not None or is_odd_refusal(exchange)):
                 await self._refuse(answer)
-            elif self._wants_stream and not answer.stream and (self._head_sent or answer.back is not None):
-                raise UnfitAnswerError("its answer is no event stream")
-            elif answer.back is not None and not self._wants_stream:
+            elif answer.back is not None and not (self._wants_stream and answer.stream):
                 await self._answer_whole(answer)
             else:
                 if not (answer.takes_signs and self._wants_stream):
                     self._stop_keepalive()
                 await self._pass_on(answer)
         except (EngineBrokeError, UnfitAnswerError) as error:
-            await self._broke_off(placement, error)
+            cause = self._engine_failed(placement, error)
+            await self._break_off(Failure(code=FailureCode.ENGINE_FAILED, message=cause), cause)
         return None
 
     def _note(self, placement: Placement, forwarded: Forwarded, exchange: Exchange) -> None:
@@ -200,6 +206,9 @@ class TurnCourse:
     async def _pass_on(self, answer: PassingAnswer) -> None:
         """Send an answer on as it comes, and look at it in passing."""
         exchange = answer.exchange
+        if answer.observer is None:  # it refused: whatever else it says, the turn is over
+            self._end(answer)
+            answer.linger()
         self._counts.answered(str(exchange.status))
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
         self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
@@ -208,6 +217,7 @@ class TurnCourse:
         def take(data: bytes, is_last: bool) -> bool:
             if data:
                 if answer.begins:
+                    self._spoke = True
                     self._answer_begins(exchange)
                 data = answer.feed(data)
             if is_last:
@@ -221,6 +231,7 @@ class TurnCourse:
                 return True
             if answer.done:
                 self._end(answer)
+                answer.linger()
             return line.write(data)
 
         await exchange.pour(take, line.room)
@@ -230,33 +241,29 @@ class TurnCourse:
             self._first_byte()
 
     async def _answer_whole(self, answer: PassingAnswer) -> None:
-        """Collect an answer and send it in other words."""
-        exchange, size = answer.exchange, 0
-        while data := await exchange.read():
-            size += len(data)
-            if size > WHOLE_ANSWER_BYTES_MAX:
-                raise EngineBrokeError(f"its answer exceeds {WHOLE_ANSWER_BYTES_MAX:,} bytes")
-            if answer.begins:
-                self._answer_begins(exchange)
-            answer.feed(data)
-        failure = answer.failure()
-        if failure:
-            raise EngineBrokeError(failure)
+        """Collect an answer and send it in other words, or in another form."""
+        exchange = answer.exchange
+        await answer.collect(self._answer_begins)
         whole = answer.end()
         self._end(answer)
         self._over = True
         self._counts.answered(str(exchange.status))
-        headers = (*reframed(exchange.headers), *self._told)
-        await send_body(self._call.send, self._known_run, whole, status=exchange.status, more=headers)
+        if self._wants_stream:
+            self._stop_keepalive()
+            headers = retold(exchange.headers, self._dialect.stream_type)
+            self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
+            self._call.line.end(whole)
+            return
+        more = (*reframed(exchange.headers), *self._told)
+        await send_body(self._call.send, self._known_run, whole, status=exchange.status, more=more)
 
     async def _refuse(self, answer: PassingAnswer) -> None:
         """Tell of an engine's refusal, in other words where its own will not do."""
         exchange, replica = answer.exchange, answer.placement.replica
-        pieces: list[bytes] = []
-        while sum(map(len, pieces)) < REFUSAL_BYTES_MAX and (data := await exchange.read()):
-            pieces.append(data)
-        body = b"".join(pieces)[:REFUSAL_BYTES_MAX]
+        check_stays(exchange)
         self._end(answer)
+        answer.linger()
+        body = await read_up_to(exchange, REFUSAL_BYTES_MAX)
         said = read_refusal(exchange.status, body).message
         if is_unseen(said):  # some engines call it a fault of theirs, and their clients try again
             await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=f"engine {replica}: {said}"))
@@ -282,8 +289,7 @@ class TurnCourse:
         exchange = answer.exchange
         exchange.close()
         self._exchange = None
-        asked_for = retry_after_s(exchange) or BUSY_PAUSE_S  # at once would be thousands of times a second
-        return min(asked_for, BUSY_PAUSE_S_MAX)
+        return pause_s(exchange)
 
     def _offer_again(self) -> None:
         """Take a new turn in the place of the one that ended; its wait counts from the beginning."""
@@ -301,7 +307,6 @@ class TurnCourse:
             turns.end(turn, answer.report(turn))
 
     def _first_byte(self) -> None:
-        self._spoke = True
         self._counts.first_byte.add(time.monotonic() - self._since)
         self._around.turns.tell(FirstTokenSeen(turn=self._offer.turn))
 
@@ -315,14 +320,14 @@ class TurnCourse:
         self._around.turns.end(turn, TurnFailed(turn=turn, cause=cause))
         return cause
 
-    async def _broke_off(self, placement: Placement, error: Exception) -> None:
-        """Tell of an answer that was begun and is not whole: by cutting it, where some of it was sent."""
-        cause = self._engine_failed(placement, error)
+    async def _break_off(self, failure: Failure, cause: str) -> None:
+        """Tell of an answer that will not be whole: by cutting it, where some of it was sent."""
+        self._around.turns.end(self._offer.turn, TurnFailed(turn=self._offer.turn, cause=cause))
         if self._head_sent and (self._spoke or not self._committed):
             self._stop_keepalive()
             self._call.line.cut()
         else:
-            await self._fail(Failure(code=FailureCode.ENGINE_FAILED, message=cause))
+            await self._fail(failure)
 
     async def _scheduler_failed(self, cause: str) -> None:
         turn = self._offer.turn
@@ -371,12 +376,6 @@ class TurnCourse:
         if not self._head_sent:
             self._call.line.begin(status, headers)
             self._head_sent = True
-
-
-def _is_odd_refusal(exchange: Exchange) -> bool:
-    """Say whether a refusal may be of a status that its words do not deserve, and is short enough to be read first."""
-    length = dict(exchange.headers).get(b"content-length", b"")
-    return exchange.status == 500 and length.isdigit() and len(length) < 10 and int(length) <= REFUSAL_BYTES_MAX
 
 
 _WAITING: Final = ((b"cache-control", b"no-cache"),)

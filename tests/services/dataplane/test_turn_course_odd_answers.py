@@ -1,0 +1,342 @@
+"""Engines that answer oddly: with no end, with another address, or in another form than was asked for."""
+
+import asyncio
+import json
+
+import pytest
+
+from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, run_bounded
+from adapters.raw_client import RawClient, Reply, connected
+from luftpause.core.model.ids import ToolCallId
+from luftpause.core.model.replicas import EngineKind
+from luftpause.core.scheduling.events import TurnFailed, TurnFinished
+from luftpause.services.dataplane import passing
+from luftpause.services.dataplane.settings import DataplaneSettings
+from services.dataplane.door import Door, open_door
+from services.dataplane.ways import (
+    CHAT,
+    EVERY,
+    NATIVE,
+    STREAMED,
+    TRANSLATED,
+    WHOLE,
+    WHOLE_NATIVE,
+    WHOLE_TRANSLATED,
+    Way,
+    encoded,
+    told,
+)
+
+SOON = DataplaneSettings(keepalive_after_s=0.01, keepalive_s=0.01)
+
+
+def each(ways: tuple[Way, ...]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("way", ways, ids=lambda way: way.name)
+
+
+def saying(raw: bytes) -> ScriptedEngine:
+    """Return an engine that always says the same, and waits for its client to leave."""
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        visit.send(raw)
+        await visit.left()
+
+    return ScriptedEngine(script)
+
+
+async def ask(door: Door, way: Way, client: RawClient) -> Reply:
+    way.at(door)
+    client.send(way.asked())
+    return await client.reply()
+
+
+async def answered(way: Way, raw: bytes, *, engine: EngineKind = EngineKind.VLLM) -> Reply:
+    """Return what a client gets from an engine that says this."""
+    async with open_door(saying(raw)) as door, connected(door.url) as client:
+        door.scheduler.engine_kind = engine
+        return await ask(door, way, client)
+
+
+async def answered_late(way: Way, raw: bytes, door: Door, client: RawClient) -> bytes:
+    """Return what a client gets that was told 200 before its engine says this, its signs of life included."""
+    way.at(door)
+    door.scheduler.hold = True
+    client.send(way.asked())
+    assert (await client.head()).status == 200
+    pieces = [await client.chunk()]
+    door.scheduler.place()
+    while piece := await client.chunk():
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+# No end.
+
+
+@pytest.mark.interpreted
+@each(STREAMED)
+def test_an_engine_that_says_that_it_is_over_and_does_not_end_is_given_up(
+    way: Way, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What still comes in the meantime is passed on; however much it is, it buys no more time."""
+    monkeypatch.setattr(passing, "LINGER_S", 0.05)
+    after = b": bye\n\n"
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        visit.send(way.streamed(end=False))
+        while not visit.writer.is_closing():
+            visit.send(b"%x\r\n%b\r\n" % (len(after), after))
+            await asyncio.sleep(0.001)
+        visit.closed.set()
+
+    async def main() -> None:
+        engine = ScriptedEngine(script)
+        async with open_door(engine) as door, connected(door.url) as client:
+            reply = await ask(door, way, client)
+            assert not reply.broken
+            if way.native:
+                assert reply.body.startswith(b"".join(way.events()) + after)
+            else:
+                whole = await answered(way, way.streamed())
+                assert (reply.status, reply.body) == (whole.status, whole.body)
+            await engine.visits[0].closed.wait()
+            assert [type(ending) for ending in door.scheduler.endings] == [TurnFinished]
+            client.send(way.asked())
+            assert (await client.reply()).status == 200, "the client's connection goes on"
+
+    run_bounded(main())
+    assert "kept the answer open" in str([vars(record) for record in caplog.records])
+
+
+@pytest.mark.interpreted
+@each(WHOLE_TRANSLATED)
+def test_an_answer_that_is_put_together_does_not_wait_for_an_end_that_was_told(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passing, "LINGER_S", 0.01)
+
+    async def main() -> None:
+        reply = await answered(way, way.streamed(end=False), engine=EngineKind.LLAMA_CPP)
+        assert reply.body == (await answered(way, way.streamed(), engine=EngineKind.LLAMA_CPP)).body
+
+    run_bounded(main())
+
+
+def test_an_engine_that_ends_in_time_keeps_its_connection() -> None:
+    seen = asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        while True:
+            await visit.request()
+            visit.send(CHAT.streamed(end=False))
+            await seen.wait()
+            visit.send(b"0\r\n\r\n")
+
+    async def main() -> None:
+        engine = ScriptedEngine(script)
+        async with open_door(engine) as door, connected(door.url) as client:
+            for _ in range(2):
+                client.send(CHAT.asked())
+                await client.head()
+                while piece := await client.chunk():
+                    if b"[DONE]" in piece:
+                        seen.set()
+            assert len(engine.visits) == 1
+
+    run_bounded(main())
+
+
+@pytest.mark.interpreted
+@each(EVERY)
+def test_an_engine_that_refuses_and_does_not_end_is_given_up_and_its_slot_is_free_before(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passing, "REFUSAL_S", 0.02)
+    said = b'{"error":{"message":"no room for this"}}'
+    raw = chunked(said, headers=b"content-type: application/json\r\n", end=False).replace(b"200 OK", b"413 No", 1)
+
+    async def main() -> None:
+        engine = saying(raw)
+        async with open_door(engine) as door, connected(door.url) as client:
+            was_there: list[bool] = []
+            door.scheduler.on_report = lambda _: was_there.append(not engine.visits[0].closed.is_set())
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.broken) == (413, False)
+            assert reply.body == said if way.native else told(way, reply.body)["message"] == "no room for this"
+            await engine.visits[0].closed.wait()
+            assert was_there == [True]
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFailed)
+            assert ending.cause == "engine a: status 413"
+
+    run_bounded(main())
+
+
+# Another address.
+
+ELSEWHERE = b"location: https://me:secret@else.example:81/v1/x?key=secret#secret\r\n"
+
+
+def redirect(status: int, location: bytes = ELSEWHERE) -> bytes:
+    return answer(b"<html>moved", status=b"%d Elsewhere" % status, headers=location)
+
+
+@each(EVERY)
+def test_a_redirect_is_a_502_that_names_engine_and_address_and_is_followed_by_nobody(way: Way) -> None:
+    async def main() -> None:
+        engine = saying(redirect(307))
+        async with open_door(engine) as door, connected(door.url) as client:
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.header(b"location")) == (502, None)
+            assert reply.header(b"content-type") == b"application/json"
+            message = told(way, reply.body)["message"]
+            says = "engine a: it redirects to https://else.example:81/v1/x (status 307), which is not followed"
+            assert message.startswith(says)
+            assert b"secret" not in reply.body
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFailed)
+            assert ending.cause == message
+            assert len(engine.visits) == 1
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 305, 308, 399])
+@pytest.mark.parametrize("location", [ELSEWHERE, b"", b"location: \xff/" + b"x" * 2000 + b"\r\n"])
+def test_every_status_that_sends_away_is_a_redirect_wherever_it_leads(status: int, location: bytes) -> None:
+    async def main() -> None:
+        reply = await answered(CHAT, redirect(status, location))
+        message = json.loads(reply.body)["error"]["message"]
+        assert reply.status == 502
+        assert f"(status {status})" in message
+        assert len(message) < 500
+
+    run_bounded(main())
+
+
+@each(STREAMED)
+def test_after_the_200_a_redirect_is_an_event(way: Way) -> None:
+    async def main() -> None:
+        async with open_door(saying(redirect(302)), settings=SOON) as door, connected(door.url) as client:
+            body = await answered_late(way, redirect(302), door, client)
+            assert "(status 302)" in told(way, body)["message"]
+            assert b"secret" not in body
+
+    run_bounded(main())
+
+
+# Another form.
+
+
+@each(WHOLE_TRANSLATED)
+def test_who_wants_no_stream_and_is_sent_one_gets_the_whole_in_other_words(way: Way) -> None:
+    async def main() -> None:
+        wanted = await answered(way, way.whole())
+        async with open_door(saying(way.streamed())) as door, connected(door.url) as client:
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.header(b"content-type")) == (200, b"application/json")
+            assert json.loads(reply.body) == json.loads(wanted.body)
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFinished)
+            assert ending.tool_calls == (ToolCallId("call_1"),)
+            assert ending.usage is not None
+
+    run_bounded(main())
+
+
+@each(TRANSLATED)
+def test_who_wants_a_stream_and_is_sent_the_whole_gets_a_stream_in_other_words(way: Way) -> None:
+    async def main() -> None:
+        wanted = await answered(way, way.streamed())
+        async with open_door(saying(way.whole())) as door, connected(door.url) as client:
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.header(b"content-type")) == (200, wanted.header(b"content-type"))
+            assert reply.body == wanted.body
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFinished)
+            assert ending.tool_calls == (ToolCallId("call_1"),)
+            assert ending.usage is not None
+
+    run_bounded(main())
+
+
+@each(TRANSLATED)
+def test_so_it_does_after_the_200(way: Way) -> None:
+    async def main() -> None:
+        wanted = await answered(way, way.streamed())
+        async with open_door(saying(way.whole()), settings=SOON) as door, connected(door.url) as client:
+            body = await answered_late(way, way.whole(), door, client)
+            assert body.endswith(wanted.body)
+
+    run_bounded(main())
+
+
+@each(NATIVE)
+def test_where_the_engine_speaks_the_dialect_the_whole_passes_to_who_wants_a_stream(way: Way) -> None:
+    async def main() -> None:
+        reply = await answered(way, way.whole())
+        assert (reply.status, reply.header(b"content-type")) == (200, b"application/json")
+        assert reply.body == encoded(WHOLE)
+
+    run_bounded(main())
+
+
+@each(WHOLE_NATIVE)
+def test_where_the_engine_speaks_the_dialect_a_stream_passes_to_who_wants_none(way: Way) -> None:
+    async def main() -> None:
+        reply = await answered(way, way.streamed())
+        assert (reply.status, reply.header(b"content-type")) == (200, b"text/event-stream")
+        assert reply.body == b"".join(way.events())
+
+    run_bounded(main())
+
+
+@each(NATIVE)
+def test_after_the_200_a_chat_becomes_a_stream_and_what_cannot_an_error(way: Way) -> None:
+    async def main() -> None:
+        async with open_door(saying(way.whole()), settings=SOON) as door, connected(door.url) as client:
+            body = await answered_late(way, way.whole(), door, client)
+            [ending] = door.scheduler.endings
+            if way is not CHAT:
+                assert told(way, body)["message"] == "engine a: its answer is no event stream"
+                assert isinstance(ending, TurnFailed)
+                return
+            assert body.endswith(b"data: [DONE]\n\n")
+            documents = [line.removeprefix(b"data: ") for line in body.split(b"\n") if line.startswith(b"data: {")]
+            deltas = [choice["delta"] for each in documents for choice in json.loads(each)["choices"]]
+            assert "".join(delta.get("content") or "" for delta in deltas) == "grüße"
+            assert isinstance(ending, TurnFinished)
+            assert ending.tool_calls == (ToolCallId("call_1"),)
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize("how", ["dies", "says nothing"])
+@each(STREAMED)
+def test_after_the_200_an_answer_that_was_never_told_of_fails_as_an_event(way: Way, how: str) -> None:
+    """It is collected to be said in another form, so its client has seen nothing of it."""
+    raw = way.whole()[:-9] if how == "dies" else chunked(b'{"usage":{}}', headers=b"content-type: application/json\r\n")
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        visit.send(raw)
+
+    async def main() -> None:
+        async with open_door(ScriptedEngine(script), settings=SOON) as door, connected(door.url) as client:
+            body = await answered_late(way, raw, door, client)
+            assert told(way, body)["message"].startswith("engine a: ")
+            assert isinstance(door.scheduler.endings[0], TurnFailed)
+
+    run_bounded(main())
+
+
+def test_llama_server_may_answer_whole_although_it_was_asked_for_a_stream() -> None:
+    async def main() -> None:
+        for way in (WHOLE_NATIVE[0], *WHOLE_TRANSLATED):
+            reply = await answered(way, way.whole(), engine=EngineKind.LLAMA_CPP)
+            assert reply.status == 200
+            assert json.loads(reply.body) == json.loads((await answered(way, way.whole())).body)
+
+    run_bounded(main())
