@@ -16,11 +16,14 @@ from benchmarks.doorbench.peers import PEERS, ROOT, Peer, PeerUnavailable
 from benchmarks.doorbench.processes import Child, python_module
 from benchmarks.doorbench.report import markdown_report, terminal_report
 from benchmarks.doorbench.results import Results, load_results, store_results
-from benchmarks.runtimebench.report import section
-from benchmarks.runtimebench.results import load
+from benchmarks.runtimebench import report as runtime_report
+from benchmarks.runtimebench import results as runtime_results
+from benchmarks.swapbench import report as swap_report
+from benchmarks.swapbench import results as swap_results
 
 STORED = ROOT / "benchmarks" / "results" / "door.json"
 STORED_RUNTIME = ROOT / "benchmarks" / "results" / "runtime.json"
+STORED_SWAP = ROOT / "benchmarks" / "results" / "swap.json"
 DOCUMENT = ROOT / "docs" / "MEASUREMENTS.md"
 _MANY_FILES = 16384
 FULL_ONLY = frozenset({"one-worker", "two-workers", "litellm"})
@@ -119,7 +122,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--arms", nargs="+", choices=list(PEERS), help="leave arms out; a quick run leaves out some")
     options = parser.parse_args(arguments)
     if options.report:
-        others = [section(load(STORED_RUNTIME))] if STORED_RUNTIME.exists() else []
+        others = []
+        if STORED_RUNTIME.exists():
+            others.append(runtime_report.section(runtime_results.load(STORED_RUNTIME)))
+        if STORED_SWAP.exists():
+            others.append(swap_report.section(swap_results.load(STORED_SWAP)))
         DOCUMENT.write_text(markdown_report(load_results(options.source), others), encoding="utf-8")
         print(f"wrote {DOCUMENT.relative_to(ROOT)}")
         return 0

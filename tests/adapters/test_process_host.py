@@ -87,7 +87,7 @@ def test_a_process_ends_at_the_friendly_signal() -> None:
 
 
 def test_a_process_that_ignores_the_friendly_signal_ends_at_the_other() -> None:
-    async def story() -> int:
+    async def story() -> int | None:
         async with running(IGNORES_TERM) as process:
             await wrote(process, "up")
             process.signal(StopSignal.TERM)
@@ -247,7 +247,7 @@ def test_a_folder_for_logs_that_cannot_be_made_is_an_error_that_names_it(tmp_pat
 
 
 def test_a_megabyte_of_output_blocks_nothing() -> None:
-    async def story() -> int:
+    async def story() -> int | None:
         async with running("for _ in range(20000): print('x' * 70)") as process:
             return (await process.ended()).code
 

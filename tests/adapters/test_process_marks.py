@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from luftpause.adapters import process_table
-from luftpause.adapters.process_marks import WORD_VARIABLE, Mark, ProcessMarks
+from luftpause.adapters.process_marks import Mark, ProcessMarks
+from luftpause.adapters.tether import WORD_VARIABLE
 
 pytestmark = pytest.mark.skipif(not process_table.is_known(), reason="only Linux tells of its processes here")
 SLEEP = """

@@ -196,6 +196,8 @@ def test_the_document_is_generated_from_the_stored_file(tmp_path: Path, monkeypa
     assert load_results(stored) == run
     monkeypatch.setattr(command, "DOCUMENT", document)
     monkeypatch.setattr(command, "ROOT", tmp_path)
+    for other in ("STORED_RUNTIME", "STORED_SWAP"):
+        monkeypatch.setattr(command, other, tmp_path / "none.json")
     assert command.main(["--report", "--from", str(stored)]) == 0
     text = document.read_text(encoding="utf-8")
     assert text == markdown_report(run)

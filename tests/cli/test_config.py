@@ -3,7 +3,6 @@
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from click.testing import CliRunner, Result
@@ -74,32 +73,44 @@ def test_import_of_something_else_says_so() -> None:
     assert "no llama-swap configuration: it has no `models`" in answer.stderr
 
 
-def test_import_of_yaml_needs_its_package_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("swap.yaml").write_text("models:\n  m:\n    cmd: serve ${PORT}\n", "utf-8")
+SWAP = """\
+macros:
+  serve: serve --port ${PORT}
+models:
+  m: &one
+    cmd: |
+      ${serve}
+      --model m.gguf
+    ttl: 60
+    aliases: [small]
+  n:
+    <<: *one
+    aliases: []
+groups:
+  pair: {swap: true, members: [m, n]}
+"""
+
+
+def test_import_reads_yaml_with_all_that_people_write() -> None:
+    Path("swap.yaml").write_text(SWAP, "utf-8")
+    answer = config("import", "llama-swap", "swap.yaml")
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    assert answer.stdout.count('command = ["serve","--port","${port}","--model","m.gguf"]') == 2
+    Path("luftpause.toml").write_text(answer.stdout, "utf-8")
+    assert config("check").output == "ok: luftpause.toml (replicas: 0, models to launch: 2, tools: 0)\n"
+
+
+def test_import_runs_nothing_that_a_file_names_and_says_what_is_not_valid() -> None:
+    for text in ("{ bad", "models: !!python/object/apply:os.getcwd []\n", "models:\n\t- x\n"):
+        Path("swap.yaml").write_text(text, "utf-8")
+        answer = config("import", "llama-swap", "swap.yaml")
+        assert answer.exit_code == 1
+        assert "is not valid YAML: " in answer.stderr
+
+
+def test_import_of_yaml_needs_a_package_and_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("swap.yaml").write_text(SWAP, "utf-8")
     monkeypatch.setitem(sys.modules, "yaml", None)
     answer = config("import", "llama-swap", "swap.yaml")
     assert answer.exit_code == 1
-    assert "pip install 'luftpause[import]'" in answer.stderr
-    monkeypatch.setitem(sys.modules, "yaml", stand_in())
-    answer = config("import", "llama-swap", "swap.yaml")
-    assert (answer.exit_code, answer.stderr) == (0, "")
-    assert 'command = ["serve","${port}"]' in answer.stdout
-    Path("swap.yaml").write_text("{ bad", "utf-8")
-    assert "is not valid YAML: bad" in config("import", "llama-swap", "swap.yaml").stderr
-
-
-def stand_in() -> ModuleType:
-    """The package, as far as it is used."""
-
-    class YamlError(Exception):
-        """As the package's."""
-
-    def safe_load(text: bytes) -> object:
-        if b"bad" in text:
-            raise YamlError("bad")
-        return {"models": {"m": {"cmd": "serve ${PORT}"}}}
-
-    module = ModuleType("yaml")
-    for name, value in {"YAMLError": YamlError, "safe_load": safe_load}.items():
-        setattr(module, name, value)
-    return module
+    assert f"{sys.executable} -m pip install pyyaml; or write the file as JSON" in answer.stderr

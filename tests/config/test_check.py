@@ -66,7 +66,7 @@ def test_the_default_and_a_full_configuration_are_fine() -> None:
             "launcher.models[0].model_path: is missing; backend 'llama.cpp' needs the model's file",
         ),
         (
-            model(port=9000, instances=2),
+            model(port=9000, instances=2, persistent=True),
             "launcher.models[0].port: 2 instances cannot share port 9000; leave it out or use 0",
         ),
         (model(command=[""]), "launcher.models[0].command[0]: expected a program, got an empty text"),
@@ -132,7 +132,7 @@ def test_what_cannot_work_is_said(sections: dict[str, object], expected: str) ->
         {"dataplane": {"port": 0}, "runtime": {"port": 0}, "scheduler": {"port": 0, "http_port": 0}},
         {"dataplane": {"host": "127.0.0.2", "port": 7000}},
         {"dataplane": {"host": "::1"}},
-        model(instances=2),
+        model(instances=2, persistent=True),
         tool(command=[], url="https://tools.example/mcp", token_env="TOKEN"),
     ],
 )

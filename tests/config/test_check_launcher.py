@@ -26,6 +26,8 @@ def model(base: Mapping[str, object], **keys: object) -> dict[str, object]:
 def test_every_backend_is_fine_with_what_it_needs() -> None:
     weights = [{"name": name, "backend": name, "model_path": "w"} for name in ("vllm", "sglang")]
     assert found(models=[LLAMA, OWN, OLLAMA, *weights]) == []
+    assert found(**model(OWN, instances=2, persistent=True)) == []
+    assert found(**model(OWN, instances=2, persistent=True, ttl="never")) == []
     assert found(ttl="never", memory="20GiB", **model(OWN, ttl="0s", memory="1GiB")) == []
 
 
@@ -38,6 +40,8 @@ def test_every_backend_is_fine_with_what_it_needs() -> None:
         (model(OLLAMA, args=["-x"]), "args: belongs to an engine that we start; Ollama is running already"),
         (model(OLLAMA, url="ftp://x"), "url: expected a url that begins with http:// or https://, got 'ftp://x'"),
         (model(OLLAMA, instances=2), "instances: Ollama runs a model once"),
+        (model(OWN, instances=2), "instances: several stay up until an operator unloads them; say persistent = true"),
+        (model(OWN, instances=2, persistent=True, ttl="5m"), "ttl: several instances stay up until an operator"),
         (model(OWN, group="g"), "group: there is no [[launcher.groups]] named 'g'"),
         (model(OWN, device="gpu0"), "device: there is no [[launcher.devices]] named 'gpu0'"),
         (model(OWN, pattern="("), "pattern: is no regular expression: "),
@@ -59,3 +63,9 @@ def test_devices_and_groups_have_names_of_their_own() -> None:
         "launcher.devices[2].name: the name 'gpu' is taken by launcher.devices[1].name",
         "launcher.devices[0].name: 'ram' is launcher.memory; name an accelerator",
     ]
+
+
+@pytest.mark.parametrize(("key", "value"), [("circuit", "0s"), ("soft_lease_max", "400d"), ("adopt_within", "400d")])
+def test_every_duration_of_the_launcher_is_looked_at(key: str, value: str) -> None:
+    (complaint,) = found(**{key: value})
+    assert complaint.startswith(f"launcher.{key}: ")

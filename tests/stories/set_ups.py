@@ -22,7 +22,8 @@ command = ["${python}", "-m", "luftpause", "fake-mcp", "--stdio", "--delay-s", "
 MODEL = "fake"
 
 
-LAUNCHER = "\n[launcher]\nauto_restart = true\n"
+LAUNCHER = "\n[launcher]\nauto_restart = true\nadopt = false\n"
+"""What is killed here takes its engines along; `test_launcher.py` has the stories in which they live on."""
 
 
 def launched_engines(*options: str, instances: int = 2) -> str:
@@ -31,7 +32,7 @@ def launched_engines(*options: str, instances: int = 2) -> str:
     command = ", ".join(f'"{word}"' for word in words)
     return (
         LAUNCHER + f'\n[[launcher.models]]\nname = "{MODEL}"\nbackend = "command"\ncommand = [{command}]\n'
-        f'instances = {instances}\npreload = true\nttl = "never"\n'
+        f'instances = {instances}\npersistent = {str(instances > 1).lower()}\npreload = true\nttl = "never"\n'
     )
 
 

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from luftpause.adapters import process_table
 from services.launcher.launcher_world import is_alive
 from stories.programs import Program, launch, running
 from stories.set_ups import FREE_PORTS, free_port, write
@@ -47,9 +49,15 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def engines(pid: int) -> list[int]:
-    listing = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    pairs = [(int(line.split()[0]), int(line.split()[1])) for line in listing.splitlines()]
-    return [child for child, parent in pairs if parent == pid and is_alive(child)]
+    listing = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=2) for line in listing.splitlines() if "orphan_watch" not in line]
+    return [int(child) for child, parent, *_ in rows if int(parent) == pid and is_alive(int(child))]
+
+
+def marked(directory: Path) -> dict[str, int]:
+    """Return each engine that a launcher remembers, and its process."""
+    marks = [json.loads(path.read_text()) for path in (directory / "state/launcher").glob("*.mark")]
+    return {mark["name"]: mark["pid"] for mark in marks}
 
 
 def luftpause(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -57,10 +65,11 @@ def luftpause(directory: Path, *arguments: str) -> subprocess.CompletedProcess[s
     return subprocess.run(argv, cwd=directory, capture_output=True, text=True, timeout=WAIT_S, check=False)
 
 
-@pytest.fixture
-def up(tmp_path: Path) -> Iterator[Program]:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    folder = tmp_path_factory.mktemp("up")
     config = write(
-        tmp_path,
+        folder,
         FREE_PORTS,
         launcher(min_residency='"0s"', memory='"10GiB"'),
         '[[launcher.groups]]\nname = "one"\n',
@@ -70,8 +79,18 @@ def up(tmp_path: Path) -> Iterator[Program]:
         model("broken", command='["${python}", "-c", "print(\'no such tensor\'); raise SystemExit(1)", "${port}"]'),
         model("huge", memory='"11GiB"'),
     )
-    with running(tmp_path, "up", "up", "--config", config) as program:
+    with running(folder, "up", "up", "--config", config) as program:
         yield program
+
+
+@pytest.fixture
+def up(shared: Program) -> Program:
+    """Everything in one process, with no model up. It takes seconds to start, so that stories share one."""
+    url = shared.url("scheduler")
+    for name in models(url):
+        httpx2.post(f"{url}/models/{name}/unload?force=true", timeout=WAIT_S)
+    until(lambda: {each["state"] for each in models(url).values()} == {"down"})
+    return shared
 
 
 def test_a_herd_for_a_cold_model_is_served_by_one_engine(up: Program) -> None:
@@ -179,7 +198,12 @@ def test_every_route_for_models_wants_the_token(tmp_path: Path) -> None:
 
 def test_engines_of_a_killed_launcher_are_gone_before_the_next_one_starts_its_own(tmp_path: Path) -> None:
     shell = '["sh", "-c", "exec 2>&1; \\"$0\\" -m luftpause fake-engine --port $1 --model m; true"'
-    config = write(tmp_path, FREE_PORTS, launcher(), model("m", command=f'{shell}, "${{python}}", "${{port}}"]'))
+    config = write(
+        tmp_path,
+        FREE_PORTS,
+        launcher(adopt="false"),
+        model("m", command=f'{shell}, "${{python}}", "${{port}}"]'),
+    )
     up = launch(tmp_path, "up", "up", "--config", config)
     try:
         assert ask(up, "m").status_code == 200
@@ -201,33 +225,105 @@ def test_engines_of_a_killed_launcher_are_gone_before_the_next_one_starts_its_ow
         bystander.wait()
 
 
-def test_a_launcher_of_its_own_keeps_what_runs_while_the_scheduler_is_away(tmp_path: Path) -> None:
+@pytest.mark.skipif(not process_table.is_known(), reason="only Linux tells of its processes here")
+def test_a_model_goes_on_over_a_kill_of_everything_in_one_process(tmp_path: Path) -> None:
+    config = write(tmp_path, FREE_PORTS, launcher(), model("kept", ttl='"1h"'), model("stopped"))
+    up = launch(tmp_path, "up", "up", "--config", config)
+    try:
+        assert [ask(up, name).status_code for name in ("kept", "stopped")] == [200] * 2
+        before = marked(tmp_path)
+    finally:
+        up.kill()
+    assert all(map(is_alive, before.values()))
+    changed = model("stopped", env='{ OMP_NUM_THREADS = "1" }')
+    assert write(tmp_path, FREE_PORTS, launcher(), model("kept", ttl='"1h"'), changed) == config
+    with running(tmp_path, "up", "up", "--config", config) as again:
+        url = again.url("scheduler")
+        assert {name: each["state"] for name, each in models(url).items()} == {"kept": "up", "stopped": "down"}
+        assert ask(again, "kept").status_code == 200
+        assert marked(tmp_path) == {"kept-1": before["kept-1"]}
+        assert not is_alive(before["stopped-1"]), "it would be started otherwise now"
+        assert engines(again.process.pid) == [], "nothing was started anew"
+        assert luftpause(tmp_path, "models", "unload", "kept", "--url", url).returncode == 0
+        until(lambda: models(url)["kept"]["state"] == "down")
+        assert not is_alive(before["kept-1"])
+    assert list((tmp_path / "state/launcher").iterdir()) == []
+
+
+@pytest.mark.skipif(not process_table.is_known(), reason="only Linux tells of its processes here")
+def test_a_launcher_of_its_own_and_the_scheduler_each_outlive_a_kill_of_the_other(tmp_path: Path) -> None:
     link, http, door = (free_port() for _ in range(3))
     ports = f"[scheduler]\nport = {link}\nhttp_port = {http}\n[dataplane]\nport = {door}\n"
-    config = write(tmp_path, ports, launcher(), model("m", preload="true", ttl='"never"'))
+    slow = ENGINE.replace("]", ', "--token-ms", "20"]')
+    config = write(tmp_path, ports, launcher(), model("m", preload="true", ttl='"never"', command=slow))
     url = f"http://127.0.0.1:{http}"
     scheduler = launch(tmp_path, "scheduler", "scheduler", "--config", config)
+    own = launch(tmp_path, "launcher", "launcher", "--config", config)
     try:
-        with (
-            running(tmp_path, "launcher", "launcher", "--config", config) as own,
-            running(tmp_path, "dataplane", "dataplane", "--config", config) as plane,
-        ):
+        with running(tmp_path, "dataplane", "dataplane", "--config", config) as plane:
             until(lambda: models(url).get("m", {}).get("state") == "up")
-            assert ask(plane, "m").status_code == 200
-            before = engines(own.process.pid)
+            before = marked(tmp_path)
+            assert httpx2.get(url + "/models/m/logs", timeout=WAIT_S).json()["lines"] != []
+            body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "stream": True, "max_tokens": 100}
+            door_url = plane.url("dataplane") + "/v1/chat/completions"
+            with httpx2.stream("POST", door_url, json=body, timeout=WAIT_S) as stream:
+                lines = stream.iter_lines()
+                next(lines)
+                own.kill()
+                own = launch(tmp_path, "launcher", "launcher", "--config", config)
+                assert [line for line in lines if line][-1] == "data: [DONE]", "its engine was adopted in passing"
+            until(lambda: models(url)["m"]["state"] == "up")
             scheduler.kill()
             scheduler = launch(tmp_path, "scheduler", "scheduler", "--config", config)
             until(lambda: models(url).get("m", {}).get("state") == "up")
-            assert engines(own.process.pid) == before
+            assert marked(tmp_path) == before
             assert ask(plane, "m").status_code == 200
-            assert httpx2.get(url + "/models/m/logs", timeout=WAIT_S).json()["lines"] != []
             own.process.send_signal(signal.SIGTERM)
             until(lambda: models(url).get("m", {}).get("state", "down") == "down")
             assert own.process.wait(WAIT_S) == 0
-            assert not any(map(is_alive, before))
+            assert not any(map(is_alive, before.values()))
     finally:
-        scheduler.process.terminate()
-        scheduler.process.wait(WAIT_S)
+        for program in (own, scheduler):
+            program.process.terminate()
+            program.process.wait(WAIT_S)
+
+
+def test_the_end_refuses_what_is_held_lets_streams_drain_and_leaves_no_engine(tmp_path: Path) -> None:
+    never = '["${python}", "-c", "import time; time.sleep(600)", "${port}"]'
+    slow = ENGINE.replace("]", ', "--token-ms", "20"]')
+    config = write(
+        tmp_path,
+        FREE_PORTS,
+        launcher(memory='"10GiB"'),
+        model("a", command=slow),
+        *(model(name) for name in ("b", "c")),
+        model("loading", command=never),
+    )
+    with running(tmp_path, "up", "up", "--config", config) as up, ThreadPoolExecutor(7) as pool:
+        url, door = up.url("scheduler"), up.url("dataplane") + "/v1/chat/completions"
+        assert [ask(up, name).status_code for name in "abc"] == [200] * 3
+        began = threading.Barrier(3)
+
+        def stream() -> str:
+            body = {"model": "a", "messages": [{"role": "user", "content": "x"}], "stream": True, "max_tokens": 60}
+            with httpx2.stream("POST", door, json=body, timeout=WAIT_S) as answer:
+                lines = answer.iter_lines()
+                next(lines)
+                began.wait(WAIT_S)
+                return [line for line in lines if line][-1]
+
+        streams = [pool.submit(stream) for _ in range(2)]
+        held = [pool.submit(ask, up, "loading") for _ in range(5)]
+        until(lambda: models(url)["loading"]["leases"]["waiting"] == 5)
+        began.wait(WAIT_S)
+        pids = marked(tmp_path)
+        assert set(pids) == {"a-1", "b-1", "c-1", "loading-1"}
+        up.process.terminate()
+        assert [each.result(WAIT_S).status_code for each in held] == [503] * 5
+        assert [each.result(WAIT_S) for each in streams] == ["data: [DONE]"] * 2
+        assert up.process.wait(WAIT_S) == 0
+    assert not any(map(is_alive, pids.values()))
+    assert list((tmp_path / "state/launcher").iterdir()) == []
 
 
 def test_a_turn_for_a_name_that_is_routed_elsewhere_starts_only_the_engine_that_it_goes_to(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ never hold up the event loop.
 """
 
 import asyncio
+import hashlib
 import logging
 import os
 import shutil
@@ -15,12 +16,13 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO
 
 from luftpause.adapters import process_table
 from luftpause.adapters.process_log import LineRing, ProcessLog
-from luftpause.adapters.process_marks import WORD_VARIABLE, ProcessMarks
-from luftpause.adapters.tether import tethered
+from luftpause.adapters.process_marks import Mark, ProcessMarks
+from luftpause.adapters.process_orphan import AdoptedProcess, Orphan
+from luftpause.adapters.process_output import output_of_another, output_pipe, read_all
+from luftpause.adapters.tether import WORD_VARIABLE, tethered
 from luftpause.core.processes.actions import StopSignal
 from luftpause.ports.processes import CouldNotStartError, Launch, LogSlice, ProcessEnd
 
@@ -38,19 +40,18 @@ class LocalProcess:
     def __init__(
         self,
         child: subprocess.Popen[bytes],
+        output: int,
         log: ProcessLog,
-        loop: asyncio.AbstractEventLoop,
         on_gone: Callable[[], None],
     ) -> None:
         self._on_gone = on_gone
         self._child = child
         self._log = log
-        self._loop = loop
+        self._loop = asyncio.get_running_loop()
         self._alive = True
         self._reaping = threading.Lock()
-        self._ended: asyncio.Future[ProcessEnd] = loop.create_future()
-        assert child.stdout is not None
-        self._reader = threading.Thread(target=_read, args=(child.stdout, log), daemon=True, name=f"log-{child.pid}")
+        self._ended: asyncio.Future[ProcessEnd] = self._loop.create_future()
+        self._reader = threading.Thread(target=read_all, args=(output, log), daemon=True, name=f"log-{child.pid}")
         self._waiter = threading.Thread(target=self._wait, daemon=True, name=f"wait-{child.pid}")
         self._reader.start()
         self._waiter.start()
@@ -113,14 +114,22 @@ class LocalProcessHost:
         env: the variables to choose from; `os.environ` outside tests.
         log_dir: where each process's output is kept as `NAME.log` and `NAME.log.1`; None keeps only the last lines.
         marks: where each process is remembered, for a launcher that comes after us.
+        outlived: processes live on when we are killed, for that launcher to adopt; else the kernel ends them with us.
     """
 
     def __init__(
-        self, env: Mapping[str, str], *, log_dir: Path | None = None, marks: ProcessMarks | None = None
+        self,
+        env: Mapping[str, str],
+        *,
+        log_dir: Path | None = None,
+        marks: ProcessMarks | None = None,
+        outlived: bool = False,
     ) -> None:
         self._env = {name: value for name, value in env.items() if _is_inherited(name)}
         self._log_dir = log_dir
         self._marks = marks or ProcessMarks(None)
+        self._outlived = outlived
+        self._left: dict[str, Mark] = {}
         self._rings: defaultdict[str, LineRing] = defaultdict(LineRing)
 
     def lines(self, name: str, after: int) -> LogSlice:
@@ -133,6 +142,16 @@ class LocalProcessHost:
         with socket.create_server((host, 0)) as probe:
             port: int = probe.getsockname()[1]
         return port
+
+    def left_behind(self) -> tuple[Orphan, ...]:
+        """Return what launchers that are gone left; from now on it is ours. Blocks for milliseconds."""
+        self._left = {mark.word: mark for mark in self._marks.claim()}
+        return tuple(Orphan(mark, self._launch_text, self._adopt) for mark in self._left.values())
+
+    def end_left_behind(self, grace_s: float) -> None:
+        """End all of that which was not adopted. Blocks until it is gone, for the grace at most, and a bit."""
+        left, self._left = self._left, {}
+        self._marks.end(left.values(), grace_s)
 
     def start(self, launch: Launch) -> LocalProcess:
         """Start a process in a group of its own, without waiting for anything.
@@ -152,20 +171,57 @@ class LocalProcessHost:
         except OSError as error:
             raise CouldNotStartError(f"cannot keep its log in {str(self._log_dir)!r}: {error}") from error
         word = self._marks.new_word()
+        self._marks.keep(launch.name, word, 0)  # so that it is found, whenever we are killed
+        try:
+            child, output = self._spawn(launch, word)
+        except (OSError, ValueError) as error:
+            log.close()
+            self._marks.drop(word)
+            raise CouldNotStartError(f"cannot run {launch.argv[0]!r}: {error}") from error
+        self._marks.keep(launch.name, word, child.pid, launch=self._launch_text(launch), port=launch.port)
+        return LocalProcess(child, output, log, lambda: self._marks.drop(word))
+
+    def _spawn(self, launch: Launch, word: str) -> tuple[subprocess.Popen[bytes], int]:
+        """Return the process and the end to read of what it writes.
+
+        Raises:
+            OSError, ValueError: it cannot be run.
+        """
+        # What nobody could read on must not live on: it would wait for ever to write.
+        path = self._marks.new_output(word) if self._outlived else None
+        output, given = output_pipe(path)
         try:
             child = subprocess.Popen(
-                tethered(launch.argv),
+                launch.argv if path else tethered(launch.argv),
                 env={**self._env, **launch.env, WORD_VARIABLE: word},
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=given,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
-            log.close()
-            raise CouldNotStartError(f"cannot run {launch.argv[0]!r}: {error}") from error
-        self._marks.keep(launch.name, word, child.pid)
-        return LocalProcess(child, log, asyncio.get_running_loop(), lambda: self._marks.drop(word))
+        except (OSError, ValueError):
+            os.close(output)
+            raise
+        finally:
+            os.close(given)
+        return child, output
+
+    def _launch_text(self, launch: Launch) -> str:
+        """Return what differs whenever another process would be started."""
+        started = (launch.argv, os.getcwd(), sorted({**self._env, **launch.env}.items()), launch.host, launch.port)
+        return hashlib.sha256(repr(started).encode()).hexdigest()
+
+    def _adopt(self, mark: Mark) -> AdoptedProcess:
+        self._left.pop(mark.word, None)
+        log = ProcessLog(None, mark.name, self._rings[mark.name])
+        try:
+            log = ProcessLog(self._log_dir, mark.name, self._rings[mark.name])
+            output = output_of_another(self._marks.output_of(mark.word))
+        except OSError as error:
+            _LOG.warning("orphan_unread", extra={"engine": mark.name, "error": str(error)})
+            output = None
+        _LOG.warning("orphan_adopted", extra={"engine": mark.name, "pid": mark.pid})
+        return AdoptedProcess(mark, output, log, lambda: self._marks.drop(mark.word))
 
 
 def _is_inherited(name: str) -> bool:
@@ -179,15 +235,6 @@ def _is_free(host: str, port: int) -> bool:
             return True
     except OSError:
         return False
-
-
-def _read(output: IO[bytes], log: ProcessLog) -> None:
-    try:
-        with output:
-            while chunk := os.read(output.fileno(), 65536):
-                log.write(chunk)
-    finally:
-        log.close()
 
 
 def _is_running(child: subprocess.Popen[bytes]) -> bool:

@@ -5,28 +5,38 @@ its children carry in their environment. What does not carry the word is never t
 """
 
 import contextlib
+import fcntl
 import logging
 import os
 import secrets
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from luftpause.adapters import process_table
+from luftpause.adapters.process_table import ProcessRow
+from luftpause.adapters.tether import WORD_VARIABLE
 
 _LOG: Final = logging.getLogger("luftpause.launcher")
-WORD_VARIABLE: Final = "LUFTPAUSE_ENGINE"
 _SUFFIX: Final = ".mark"
+_OUTPUT: Final = ".out"
 _CHECK_S: Final = 0.02
 MARK_BYTES_MAX: Final = 4096
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """One process that was started, and who started it."""
+    """One process that was started, and who started it.
+
+    Attributes:
+        launch: what tells its program, arguments, variables and address from all others.
+        port: where it was told to listen; 0: nowhere.
+        survives: whether it outlives its launcher, and what it writes can be read on.
+    """
 
     name: str
     word: str
@@ -35,6 +45,16 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     boot: str
     owner_pid: int
     owner_started: int
+    launch: str = ""
+    port: int = 0
+    survives: bool = False
+
+
+class ProcessOwner(NamedTuple):
+    """A launcher: its process, and when that was started."""
+
+    pid: int
+    started: int
 
 
 class ProcessMarks:
@@ -51,101 +71,190 @@ class ProcessMarks:
         """Return a word for the next process, to be put into its environment."""
         return secrets.token_hex(16)
 
-    def keep(self, name: str, word: str, pid: int) -> None:
-        """Remember a process that was just started. A folder that cannot be written is warned about, once each time."""
+    def new_output(self, word: str) -> Path | None:
+        """Make a pipe with a name for what a process writes, so that another launcher can read on; None: it cannot."""
+        if self._folder is None:
+            return None
+        path = self.output_of(word)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.mkfifo(path, 0o600)
+        except OSError as error:
+            _LOG.warning("process_output_unnamed", extra={"folder": str(self._folder), "error": str(error)})
+            return None
+        return path
+
+    def output_of(self, word: str) -> Path:
+        """Return where that pipe is. Only for marks that are kept."""
+        assert self._folder is not None, "no marks are kept"
+        return self._folder / f"{word}{_OUTPUT}"
+
+    def keep(self, name: str, word: str, pid: int, *, launch: str = "", port: int = 0) -> None:
+        """Remember a process that was just started, or, with 0 for its id, one that is about to be.
+
+        A folder that cannot be written is warned about, once each time.
+        """
         if self._folder is None:
             return
         own, row = process_table.row_of(os.getpid()), process_table.row_of(pid)
-        if own is None or row is None:
+        if own is None or (pid and row is None):
             return
         mark = Mark(
             name=name,
             word=word,
             pid=pid,
-            started=row.started,
+            started=0 if row is None else row.started,
             boot=process_table.boot_id(),
             owner_pid=own.pid,
             owner_started=own.started,
+            launch=launch,
+            port=port,
+            survives=self.output_of(word).exists(),
         )
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path = self._folder / f"{word}{_SUFFIX}"
-            part = path.with_suffix(".part")
-            part.write_bytes(msgspec.json.encode(mark))
-            part.replace(path)
+            self._write(mark)
         except OSError as error:
             _LOG.warning("process_mark_lost", extra={"engine": name, "error": str(error)})
 
     def drop(self, word: str) -> None:
         """Forget a process that has ended with all its children."""
-        if self._folder is not None:
-            with contextlib.suppress(OSError):
-                (self._folder / f"{word}{_SUFFIX}").unlink(missing_ok=True)
-
-    def stop_orphans(self, grace_s: float) -> tuple[str, ...]:
-        """End what a launcher that is gone left behind, and return the names. Blocks for the grace at most, and a bit.
-
-        The processes of a launcher that lives are left alone.
-        """
-        stopped = []
-        for path, mark in self._marks():
-            owner = process_table.row_of(mark.owner_pid)
-            same_boot = mark.boot == process_table.boot_id()
-            if same_boot and owner is not None and owner.started == mark.owner_started:
-                continue
-            if same_boot and (pids := _carriers(mark)):
-                _end(pids, mark, grace_s)
-                stopped.append(mark.name)
-                _LOG.warning("orphan_stopped", extra={"engine": mark.name, "pid": mark.pid})
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-        return tuple(stopped)
-
-    def _marks(self) -> Iterable[tuple[Path, Mark]]:
-        if self._folder is None or not self._folder.is_dir():
+        if self._folder is None:
             return
+        for suffix in (_SUFFIX, _OUTPUT):
+            with contextlib.suppress(OSError):
+                (self._folder / f"{word}{suffix}").unlink(missing_ok=True)
+
+    def claim(self, of: ProcessOwner | None = None) -> tuple[Mark, ...]:
+        """Return what a launcher that is gone left behind, as ours from now on. Blocks for milliseconds.
+
+        The processes of a launcher that lives are left alone. Of two launchers that look at once, one gets all.
+
+        Args:
+            of: the launcher that is meant; None: all that are gone.
+        """
+        if self._folder is None or not self._folder.is_dir():
+            return ()
+        own, boot = process_table.row_of(os.getpid()), process_table.boot_id()
+        with _alone(self._folder):
+            lost = [mark for mark in self._marks() if not _is_owned(mark, boot) and _is_from(mark, of)]
+            alive = carriers_of({mark.word for mark in lost if mark.boot == boot}) if lost else {}
+            claimed = []
+            for mark in lost:
+                if own is None or not alive.get(mark.word):
+                    self.drop(mark.word)
+                    continue
+                mine = msgspec.structs.replace(mark, owner_pid=own.pid, owner_started=own.started)
+                with contextlib.suppress(OSError):  # it is ended or adopted all the same
+                    self._write(mine)
+                claimed.append(mine)
+        return tuple(claimed)
+
+    def end(self, marks: Collection[Mark], grace_s: float) -> None:
+        """End what was claimed. Blocks for the grace at most, and a bit."""
+        left = {mark.word: mark for mark in marks}
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            until = time.monotonic() + grace_s
+            signal_carriers(number, left)
+            while (alive := carriers_of(left)) and time.monotonic() < until:
+                time.sleep(_CHECK_S)
+            for word in left.keys() - alive.keys():
+                mark = left.pop(word)
+                _LOG.warning("orphan_stopped", extra={"engine": mark.name, "pid": mark.pid})
+                self.drop(word)
+            if not left:
+                return
+        for mark in left.values():
+            _LOG.error("orphan_stays", extra={"engine": mark.name, "pid": mark.pid})
+
+    def stop_orphans(self, grace_s: float, *, of: ProcessOwner | None = None) -> tuple[str, ...]:
+        """End what a launcher that is gone left behind, and return the names."""
+        claimed = self.claim(of)
+        self.end(claimed, grace_s)
+        return tuple(mark.name for mark in claimed)
+
+    def _write(self, mark: Mark) -> None:
+        assert self._folder is not None, "no marks are kept"
+        path = self._folder / f"{mark.word}{_SUFFIX}"
+        part = path.with_suffix(".part")
+        part.write_bytes(msgspec.json.encode(mark))
+        part.replace(path)
+
+    def _marks(self) -> Iterable[Mark]:
+        assert self._folder is not None, "no marks are kept"
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
             try:
                 if path.is_symlink() or path.stat().st_size > MARK_BYTES_MAX:
                     continue
-                yield path, msgspec.json.decode(path.read_bytes(), type=Mark)
+                mark = msgspec.json.decode(path.read_bytes(), type=Mark)
             except (OSError, msgspec.DecodeError):
                 _LOG.warning("process_mark_unreadable", extra={"path": str(path)})
+                continue
+            if path.name == f"{mark.word}{_SUFFIX}":
+                yield mark
+            else:
+                path.unlink(missing_ok=True)  # it was moved or written by somebody else
 
 
-def _carriers(mark: Mark) -> tuple[int, ...]:
-    """Return the processes that carry the mark's word."""
-    found = []
+def leader_of(mark: Mark) -> ProcessRow | None:
+    """Return the process that a mark is of, None when that is gone: its children may live on."""
+    row = process_table.row_of(mark.pid)
+    return row if row is not None and row.started == mark.started and _word_of(row.pid) == mark.word else None
+
+
+def carriers_of(words: Collection[str]) -> Mapping[str, Sequence[int]]:
+    """Return the processes that carry each word; words that none carries are left out. Takes milliseconds."""
+    found: dict[str, list[int]] = {}
     for row in process_table.rows():
-        env = process_table.environment_of(row.pid)
-        if env is not None and secrets.compare_digest(env.get(WORD_VARIABLE, "").encode(), mark.word.encode()):
-            found.append(row.pid)
-    return tuple(found)
+        word = _word_of(row.pid)
+        if word in words:
+            found.setdefault(word, []).append(row.pid)
+    return found
 
 
-def _end(pids: Iterable[int], mark: Mark, grace_s: float) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
+def signal_carriers(number: int, words: Collection[str]) -> None:
+    """Signal all processes that carry one of these words."""
+    for word, pids in carriers_of(words).items():
         for pid in pids:
-            _signal(pid, number, mark)
-        until = time.monotonic() + grace_s
-        while (pids := _carriers(mark)) and time.monotonic() < until:
-            time.sleep(_CHECK_S)
-        if not pids:
-            return
-    _LOG.error("orphan_stays", extra={"engine": mark.name, "pids": tuple(pids)})
+            _signal(pid, number, word)
 
 
-def _signal(pid: int, number: signal.Signals, mark: Mark) -> None:
+def _signal(pid: int, number: int, word: str) -> None:
     """Signal a process, but none that took its id meanwhile."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:
         return
     try:
-        env = process_table.environment_of(pid)
-        if env is not None and env.get(WORD_VARIABLE) == mark.word:
+        if _word_of(pid) == word:
             signal.pidfd_send_signal(handle, number)
     except OSError:
         _LOG.debug("orphan_gone", extra={"pid": pid})
     finally:
         os.close(handle)
+
+
+def _word_of(pid: int) -> str:
+    return (process_table.environment_of(pid) or {}).get(WORD_VARIABLE, "")
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let nobody else claim there meanwhile; a folder that cannot be locked is warned about."""
+    with ExitStack() as stack:
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:
+            _LOG.warning("process_marks_unlocked", extra={"folder": str(folder), "error": str(error)})
+        yield
+
+
+def _is_owned(mark: Mark, boot: str) -> bool:
+    owner = process_table.row_of(mark.owner_pid)
+    return mark.boot == boot and owner is not None and owner.started == mark.owner_started
+
+
+def _is_from(mark: Mark, owner: ProcessOwner | None) -> bool:
+    return owner is None or owner == (mark.owner_pid, mark.owner_started)

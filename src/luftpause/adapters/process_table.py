@@ -81,6 +81,9 @@ def listens(leader: int, port: int, proc: Path = PROC) -> bool | None:
     inodes = _listening_inodes(port, proc)
     if inodes is None:
         return None
+    own = _sockets_of(leader, proc)
+    if own is not None and inodes & own:
+        return True  # as a rule; so all other processes need not be looked at
     could_look = False
     for pid in family_of(leader, proc):
         held = _sockets_of(pid, proc)

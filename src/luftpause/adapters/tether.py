@@ -11,6 +11,8 @@ import sys
 from typing import Final
 
 _PR_SET_PDEATHSIG: Final = 1
+WORD_VARIABLE: Final = "LUFTPAUSE_ENGINE"
+"""The variable by which a launcher knows the processes that it started, and their children, from all others."""
 CANNOT_RUN: Final = 127
 """Exit code when there is no such program, as a shell's."""
 

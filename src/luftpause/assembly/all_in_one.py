@@ -42,8 +42,8 @@ async def all_in_one(
 ) -> AsyncIterator[AllInOne]:
     """Run everything for the length of a block.
 
-    Every address is taken before the first engine starts, so that a taken port costs nothing. At the end the doors
-    close first, then the engines, the scheduler last.
+    Every address is taken before the first engine starts, so that a taken port costs nothing. At the end the MCP
+    door closes first; turns that are held are refused and others end, while the LLM door closes; then the engines go.
 
     Args:
         plans: what is to be assembled.
@@ -67,6 +67,8 @@ async def all_in_one(
             dataplane = await enter(crew_part(plans, link_port=listener.port))
         else:
             dataplane = (await enter(dataplane_part(plans, link, engines))).url
+        # Before that door closes: what is held is told so, since nothing will be placed any more.
+        stack.callback(service.close)
         turns_url = plans.config.runtime.dataplane_url or dataplane
         runtime = await enter(runtime_part(plans, engines, turns_url))
         launcher.start()

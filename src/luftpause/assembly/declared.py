@@ -9,6 +9,7 @@ from luftpause.adapters.keyring import Key
 from luftpause.adapters.link.server import Graces
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
 from luftpause.adapters.turns_http.retry import Patience
+from luftpause.config.launcher_schema import Launcher
 from luftpause.config.problems import ConfigError, Problem
 from luftpause.config.schema import Config
 from luftpause.config.units import seconds, size_bytes
@@ -126,6 +127,19 @@ def dataplane_settings(config: Config) -> DataplaneSettings:
     )
 
 
+def _residency_limits(section: Launcher) -> ResidencyLimits:
+    return ResidencyLimits(
+        max_wait_s=seconds(section.max_wait),
+        min_residency_s=seconds(section.min_residency),
+        unknown_tool_s=seconds(section.unknown_tool),
+        soft_lease_s_max=seconds(section.soft_lease_max),
+        circuit_after=section.circuit_after,
+        circuit_s=seconds(section.circuit),
+        circuit_s_max=seconds(section.circuit_max),
+        stable_s=seconds(section.stable_after),
+    )
+
+
 def scheduler_settings(config: Config) -> SchedulerSettings:
     """Return the scheduler's periods and timeouts."""
     section = config.scheduler
@@ -134,9 +148,7 @@ def scheduler_settings(config: Config) -> SchedulerSettings:
         run_idle_expiry_s=seconds(section.run_idle_expiry),
         retry_after_s_max=seconds(section.retry_after_max),
         slow_start=section.slow_start,
-        residency=ResidencyLimits(
-            max_wait_s=seconds(config.launcher.max_wait), min_residency_s=seconds(config.launcher.min_residency)
-        ),
+        residency=_residency_limits(config.launcher),
     )
     return SchedulerSettings(
         policy=section.policy,

@@ -23,6 +23,7 @@ from luftpause.adapters.link.server import Insiders, LinkServer
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
 from luftpause.adapters.memory_file import MemoryFile
 from luftpause.adapters.memory_meter import MachineMemory, ram_budget
+from luftpause.adapters.orphan_watch import watched
 from luftpause.adapters.process_host import LocalProcessHost
 from luftpause.adapters.process_marks import ProcessMarks
 from luftpause.adapters.tools_mcp.tools import McpTools
@@ -285,8 +286,8 @@ async def launcher_part(
 ) -> AsyncIterator[LauncherService]:
     """The launcher, not started yet: it joins once every door is open, and ends after all of them are closed.
 
-    Engines that a launcher left behind when it was killed are stopped first. `drain_s`: how long turns may take to end
-    at the end, where doors are elsewhere, seconds.
+    Engines that a launcher left behind when it was killed are adopted or stopped first. `drain_s`: how long turns may
+    take to end at the end, where doors are elsewhere, seconds.
 
     Raises:
         ConfigError: a declared model cannot be started as it stands.
@@ -294,17 +295,19 @@ async def launcher_part(
     config = plans.config
     planned = launcher_plan(config)
     marks = ProcessMarks(marks_folder(config))
-    await asyncio.to_thread(marks.stop_orphans, planned.stop_grace_s)
     tools = Tools(
-        host=LocalProcessHost(os.environ, log_dir=log_folder(config), marks=marks),
+        host=LocalProcessHost(os.environ, log_dir=log_folder(config), marks=marks, outlived=config.launcher.adopt),
         engines=engines,
         meter=MachineMemory({device.device: at for at, device in enumerate(planned.devices[1:])}),
     )
     launcher = LauncherService(planned, tools, link=links.orders, replicas=links.replicas, on_change=on_change)
-    try:
-        yield launcher
-    finally:
-        await launcher.close(drain_s=drain_s)
+    folder = marks_folder(config) if config.launcher.adopt else None
+    with watched(folder, seconds(config.launcher.adopt_within), planned.stop_grace_s):
+        try:
+            await launcher.take_over(adopt=config.launcher.adopt)
+            yield launcher
+        finally:
+            await launcher.close(drain_s=drain_s)
 
 
 def launcher_plan(config: schema.Config) -> LauncherPlan:

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -78,7 +79,8 @@ def _yaml(file: Path) -> object:
     try:
         yaml = importlib.import_module("yaml")
     except ImportError:
-        raise CommandFailedError("reading YAML needs a package: pip install 'luftpause[import]'") from None
+        way = f"{sys.executable} -m pip install pyyaml"
+        raise CommandFailedError(f"reading YAML needs a package: {way}; or write the file as JSON") from None
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:

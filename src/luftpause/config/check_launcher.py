@@ -11,7 +11,24 @@ from luftpause.config.units import seconds, size_bytes
 
 _RAM = "ram"
 _NEVER = "never"
+_SEVERAL = (
+    "several stay up until an operator unloads them; say persistent = true if that is meant, or have one engine that"
+    ' takes several turns at once, for llama.cpp with args = ["--parallel", "4"]'
+)
 _WITH_FILE = ("llama.cpp", "vllm", "sglang")
+_DURATIONS = (
+    "adopt_within",
+    "ttl",
+    "min_residency",
+    "max_wait",
+    "unknown_tool",
+    "soft_lease_max",
+    "circuit",
+    "circuit_max",
+    "stable_after",
+    "stop_grace",
+    "memory_wait",
+)
 _HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 
 
@@ -50,10 +67,21 @@ def _needs(path: KeyPath, model: LauncherModel) -> Iterator[Finding]:
         for key in ("model_path", "args", "stop_command", "port", "env"):
             if getattr(model, key):
                 yield (*path, key), "belongs to an engine that we start; Ollama is running already"
-    if model.port and model.instances > 1:
-        yield (*path, "port"), f"{model.instances} instances cannot share port {model.port}; leave it out or use 0"
-    if model.instances > 1 and backend == "ollama":
+    yield from _several(path, model)
+
+
+def _several(path: KeyPath, model: LauncherModel) -> Iterator[Finding]:
+    if model.instances == 1:
+        return
+    if model.backend == "ollama":
         yield (*path, "instances"), "Ollama runs a model once; leave it out"
+        return
+    if model.port:
+        yield (*path, "port"), f"{model.instances} instances cannot share port {model.port}; leave it out or use 0"
+    if not model.persistent:
+        yield (*path, "instances"), _SEVERAL
+    elif model.ttl not in ("", _NEVER):
+        yield (*path, "ttl"), "several instances stay up until an operator unloads them; leave it out"
 
 
 def _places(path: KeyPath, model: LauncherModel, launcher: Launcher) -> Iterator[Finding]:
@@ -70,10 +98,7 @@ def _places(path: KeyPath, model: LauncherModel, launcher: Launcher) -> Iterator
 
 def _durations(launcher: Launcher) -> Iterator[Finding]:
     durations: list[tuple[KeyPath, str, bool]] = [
-        (("launcher", "stop_grace"), launcher.stop_grace, True),
-        (("launcher", "ttl"), launcher.ttl, True),
-        (("launcher", "min_residency"), launcher.min_residency, True),
-        (("launcher", "max_wait"), launcher.max_wait, True),
+        (("launcher", key), getattr(launcher, key), key != "circuit") for key in _DURATIONS
     ]
     for at, model in enumerate(launcher.models):
         path: KeyPath = ("launcher", "models", at)

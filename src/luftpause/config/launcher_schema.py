@@ -24,7 +24,8 @@ class LauncherModel(Section, frozen=True):
         url: base URL of the Ollama that has the model.
         health: path whose 200 means ready.
         port: where the engine listens; 0 picks a free port, which several instances need.
-        instances: how many engine processes serve this model; several stay up until an operator unloads them.
+        instances: how many engine processes serve this model; several stay up until an operator unloads them, so they
+            need `persistent`. A model that comes and goes has one engine; that can take several turns at once.
         memory: what they are thought to take; the measured value replaces it. Empty: the file's size and a tenth.
         device: where they take it: `ram`, or a name of `[[launcher.devices]]`.
         group: the model's `[[launcher.groups]]`; empty: memory alone decides what stays beside it.
@@ -95,14 +96,24 @@ class Launcher(Section, frozen=True):
         host: address that engines listen on and are reached at.
         model_dir: folder of the model files; relative to the working directory.
         log_dir: folder for the engines' own output; empty means no files.
-        state_dir: folder of the marks by which engines of a launcher that was killed are found and stopped.
+        state_dir: folder of the marks by which engines of a launcher that was killed are found again.
+        adopt: engines outlive a launcher that is killed, and the next one keeps those that are healthy and were started
+            just as it would start them now, so that nothing is loaded twice; false: they end with it.
+        adopt_within: engines that no launcher adopted are ended this long after theirs was killed.
         memory: RAM that all engines together may take; empty: this machine's, less a tenth.
         ttl: a model is unloaded this long after the last byte of its last turn.
         unload_at_tree_end: unload a model as soon as a tree of runs ends and nobody else uses it.
         auto_restart: start an engine that crashed again by itself, 2, 4 and 8 seconds later, then no more.
         min_residency: a model that was loaded stays at least this long, whoever waits for its room.
         max_wait: turns for a model that is up go before those for one that is not, for at most this long.
+        unknown_tool: a run that is out on a tool of which nothing is known is expected back after so long.
+        soft_lease_max: a run that is out on a tool keeps its model up for so long at most.
+        circuit_after: a model is left alone for a while after so many failures in a row.
+        circuit: for how long the first time, then for twice as long each time.
+        circuit_max: but for no longer.
+        stable_after: a crash counts as the first one in a row when the model was up for so long.
         stop_grace: how long an engine may take to end by itself before it is killed.
+        memory_wait: memory that an engine held is waited for so long before the next one is started.
         devices: accelerators, as `[[launcher.devices]]`.
         groups: rules that models share, as `[[launcher.groups]]`.
         models: the models, as `[[launcher.models]]`.
@@ -113,13 +124,22 @@ class Launcher(Section, frozen=True):
     model_dir: str = "models"
     log_dir: str = ""
     state_dir: str = "state/launcher"
+    adopt: bool = True
+    adopt_within: Duration = "2m"
     memory: OptionalSize = ""
     ttl: Ttl = "10m"
     unload_at_tree_end: bool = False
     auto_restart: bool = False
     min_residency: Duration = "5s"
     max_wait: Duration = "30s"
+    unknown_tool: Duration = "30s"
+    soft_lease_max: Duration = "5m"
+    circuit_after: Annotated[int, Meta(ge=1, le=100)] = 3
+    circuit: Duration = "2s"
+    circuit_max: Duration = "5m"
+    stable_after: Duration = "1m"
     stop_grace: Duration = "10s"
+    memory_wait: Duration = "5s"
     devices: list[LauncherDevice] = []
     groups: list[LauncherGroup] = []
     models: list[LauncherModel] = []

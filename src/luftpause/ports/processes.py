@@ -37,9 +37,14 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessEnd:
-    """How a process ended: `code` is negative for a signal; `tail` is the end of what it wrote, oldest line first."""
+    """How a process ended.
 
-    code: int
+    Attributes:
+        code: negative for a signal; None where only the launcher that started it could have been told.
+        tail: the end of what it wrote, oldest line first.
+    """
+
+    code: int | None
     tail: tuple[str, ...]
 
 
@@ -81,8 +86,42 @@ class RunningProcess(Protocol):
         ...
 
 
+class LeftBehind(Protocol):
+    """A process that a launcher before us started and did not end."""
+
+    @property
+    def name(self) -> str:
+        """As its `Launch` named it."""
+        ...
+
+    @property
+    def port(self) -> int:
+        """Where it was told to listen; 0: nowhere."""
+        ...
+
+    def is_of(self, launch: Launch) -> bool:
+        """Return whether it is the very process that a launch would start now, to the last word and variable."""
+        ...
+
+    def listens(self) -> bool | None:
+        """Return whether it, or a child of it, listens on its port; None where nobody can tell. Takes milliseconds."""
+        ...
+
+    def adopt(self) -> RunningProcess:
+        """Return it as our own. It may have ended meanwhile, as any process may."""
+        ...
+
+
 class ProcessHost(Protocol):
     """The machine that processes run on."""
+
+    def left_behind(self) -> Sequence[LeftBehind]:
+        """Return what launchers that are gone left; from now on it is ours. Blocks for milliseconds."""
+        ...
+
+    def end_left_behind(self, grace_s: float) -> None:
+        """End all of that which was not adopted. Blocks until it is gone, for the grace at most, and a bit."""
+        ...
 
     def free_port(self, host: str) -> int:
         """Return a port at an address of this machine that nobody listens on now."""

@@ -40,6 +40,7 @@ from luftpause.core.processes.state import (
     Starting,
     Stopping,
     never_started,
+    running_already,
 )
 from luftpause.core.processes.view import view
 
@@ -348,3 +349,27 @@ def test_the_view_tells_a_restart_from_a_first_start_and_why_an_engine_was_given
     machine.wake(4.0)
     assert view(machine.state, Instant(4.0)).why == "restart 1"
     assert "failed, and no restart is left; it ended before" in view(given_up().state, Instant(0.0)).why
+
+
+def test_an_engine_that_runs_already_is_kept_as_one_that_we_started() -> None:
+    machine = Machine(running_already(LIMITS, Instant(0.0)))
+    check(machine.state)
+    assert machine.at(0.0, StartRequested()) == ()
+    assert machine.at(1.0, StopRequested()) == (Deregister(why=EndReason.STOPPED), TERM)
+    assert machine.at(2.0, exited(1, None)) == (GONE,)
+    machine = Machine(running_already(LIMITS, Instant(0.0)))
+    (report,) = machine.at(1.0, exited(1, None))
+    assert isinstance(report, ReportFailure)
+    assert report.failure.kind is FailureKind.EXITED_WHILE_READY
+
+
+def test_readiness_is_asked_densely_at_first_and_ever_more_seldom() -> None:
+    machine = Machine(never_started(Limits(readiness_timeout_s=60.0, stop_grace_s=5.0), Instant(0.0)))
+    machine.at(0.0, StartRequested())
+    machine.at(0.0, ProcessStarted(attempt=1))
+    pauses = []
+    for now in (0.0, 0.2, 1.0, 5.0, 50.0):
+        machine.at(now, ProbeFailed(attempt=1))
+        pauses.append((next_deadline(machine.state) or 0.0) - now)
+        machine.at(next_deadline(machine.state) or 0.0, WokeUp())
+    assert pauses == pytest.approx([0.005, 0.005, 0.02, 0.05, 0.05])

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import logging
+from collections.abc import Sequence
 
 import pytest
 
@@ -13,7 +14,7 @@ from luftpause.core.processes.decide import Decision, decide
 from luftpause.core.processes.events import Event, ProbeFailed, ProbeSucceeded
 from luftpause.core.processes.state import EngineProcess
 from luftpause.core.scheduling.residency.events import LoadFailed, ModelUp
-from luftpause.ports.processes import CouldNotStartError, Launch, LogSlice, ProcessEnd
+from luftpause.ports.processes import CouldNotStartError, Launch, LeftBehind, LogSlice, ProcessEnd
 from luftpause.services.launcher import keeping as keeping_module
 from services.launcher.launcher_world import Ground, engine, is_alive, launched, model, poll, run
 
@@ -56,6 +57,12 @@ class ScriptedHost:
 
     def lines(self, name: str, after: int) -> LogSlice:
         return LogSlice(lines=(), next=0)
+
+    def left_behind(self) -> Sequence[LeftBehind]:
+        return ()
+
+    def end_left_behind(self, grace_s: float) -> None:
+        raise NotImplementedError
 
     def start(self, launch: Launch) -> ScriptedProcess:
         self.launched.append(launch.port)

@@ -12,6 +12,7 @@ import pytest
 from luftpause.core.model.ids import DeviceId, ModelName, ReplicaId
 from luftpause.core.model.models import EnginePhase, HeldEngine
 from luftpause.core.scheduling.residency.events import LoadFailed, LoadProgressed, ModelDown, ModelUp
+from luftpause.ports.launcher import LauncherSeat
 from luftpause.services.launcher import service as service_module
 from services.launcher.launcher_world import (
     LOCAL,
@@ -49,6 +50,24 @@ def test_nothing_starts_before_it_is_ordered_and_one_order_starts_one_engine(tmp
             world.scheduler.load()
             assert await world.scheduler.until(ModelUp, times=2) == up
             assert starts(count) == 1
+
+    run(story())
+
+
+class Eager(RecordingScheduler):
+    """Orders a load as soon as it is joined, as one in the same process does for what is to be preloaded."""
+
+    def join(self, seat: LauncherSeat) -> None:
+        super().join(seat)
+        self.load()
+
+
+def test_an_order_that_comes_while_it_joins_is_one_like_any_other() -> None:
+    async def story() -> None:
+        engines = (engine(name="toy-1", instances=2), engine(name="toy-2", instances=2))
+        async with launched(model(*engines), ground=Ground(scheduler=Eager())) as world:
+            await world.scheduler.until(ModelUp)
+            await poll(lambda: len(world.scheduler.specs) == 1)
 
     run(story())
 

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from luftpause.core.model.ids import DeviceId
-from luftpause.services.launcher import memory as memory_module
 from luftpause.services.launcher.memory import memory_back
 
 GPU = DeviceId("gpu")
+WAIT_S = 20.0
 
 
 class Meter:
@@ -28,19 +28,18 @@ class Meter:
 
 def test_it_returns_as_soon_as_most_of_it_is_back() -> None:
     meter = Meter(100, 150, 185, 200)
-    asyncio.run(memory_back(meter, GPU, 100, before=100))
+    asyncio.run(memory_back(meter, GPU, 100, before=100, wait_s=WAIT_S))
     assert meter.looks == 3
 
 
 def test_it_waits_for_nothing_where_nobody_can_tell() -> None:
     meter = Meter(0)
-    asyncio.run(memory_back(meter, GPU, 100, before=None))
-    asyncio.run(memory_back(meter, GPU, 0, before=0))
+    asyncio.run(memory_back(meter, GPU, 100, before=None, wait_s=WAIT_S))
+    asyncio.run(memory_back(meter, GPU, 0, before=0, wait_s=WAIT_S))
     assert meter.looks == 0
-    asyncio.run(memory_back(Meter(None), GPU, 100, before=0))
+    asyncio.run(memory_back(Meter(None), GPU, 100, before=0, wait_s=WAIT_S))
 
 
-def test_it_gives_up_at_last_and_says_so(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(memory_module, "BACK_S_MAX", 0.05)
-    asyncio.run(memory_back(Meter(0), GPU, 100, before=0))
+def test_it_gives_up_at_last_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    asyncio.run(memory_back(Meter(0), GPU, 100, before=0, wait_s=0.05))
     assert [record.message for record in caplog.records] == ["memory_not_back"]

@@ -1,7 +1,7 @@
 """llama.cpp's own HTTP server from the library `xllamacpp`, as a process that is called like `llama-server`.
 
 `python -m luftpause.adapters.llama_cpp.server -m MODEL --port PORT …` takes the options that the launcher uses and
-refuses all others. It ends at once on SIGTERM, and when its parent ends.
+refuses all others. It ends at once on SIGTERM, and when its parent ends, unless its launcher sees to that.
 """
 
 import argparse
@@ -13,6 +13,8 @@ import sys
 import threading
 from pathlib import Path
 from typing import Final, Protocol
+
+from luftpause.adapters.tether import WORD_VARIABLE
 
 _GGUF: Final = b"GGUF"
 _PORT_MAX: Final = 65535
@@ -128,8 +130,9 @@ def _template(path: Path) -> str:
 
 
 def _wait_for_parent(parent: int) -> None:
-    # For where the kernel does not do this for us.
-    while os.getppid() == parent:
+    # On Linux a launcher has the kernel end what it starts, or the next launcher adopt it.
+    is_seen_to = sys.platform == "linux" and WORD_VARIABLE in os.environ
+    while is_seen_to or os.getppid() == parent:
         threading.Event().wait(_PARENT_CHECK_S)
 
 

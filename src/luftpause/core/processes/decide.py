@@ -30,7 +30,15 @@ from luftpause.core.processes.events import (
     WokeUp,
 )
 from luftpause.core.processes.reasons import EndReason, Failure, FailureKind, StartReason, StopReason
-from luftpause.core.processes.state import BackingOff, EngineProcess, Exited, Ready, Starting, Stopping
+from luftpause.core.processes.state import (
+    PROBE_SHARE,
+    BackingOff,
+    EngineProcess,
+    Exited,
+    Ready,
+    Starting,
+    Stopping,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +192,9 @@ def _probe_succeeded(state: EngineProcess, now: Instant) -> Decision:
 def _probe_failed(state: EngineProcess, now: Instant) -> Decision:
     if not isinstance(state.phase, Starting) or state.phase.probe_at is not None or not state.phase.spawned:
         return Decision(state)
-    probe_at = Instant(now + state.limits.probe_period_s)
+    limits = state.limits
+    shared_s = min((now - state.phase.since) * PROBE_SHARE, limits.probe_period_s_max)
+    probe_at = Instant(now + max(shared_s, limits.probe_period_s))
     return Decision(replace(state, phase=replace(state.phase, probe_at=probe_at)))
 
 

@@ -13,6 +13,9 @@ from luftpause.core.processes.reasons import EndReason, Failure, StopReason
 BACKOFF_S: Final = (2.0, 4.0, 8.0)
 """Pauses before the first, second and third restart in a row; after the last one the engine is given up."""
 
+PROBE_SHARE: Final = 0.02
+"""A readiness probe follows the one before after this share of the time that the start has taken."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -21,13 +24,16 @@ class Limits:
     Attributes:
         readiness_timeout_s: from the start of a process, or its last progress, until it must be ready, seconds.
         stop_grace_s: from the friendly signal to the one that cannot be ignored, seconds.
-        probe_period_s: from one failed readiness probe to the next, seconds.
+        probe_period_s: from one failed readiness probe to the next at first, seconds; later a share of the time that
+            the start has taken, so that asking costs a quick start little delay and a slow one little work.
+        probe_period_s_max: the longest such pause, seconds.
         backoff_s: pauses before restarts in a row, seconds; as many restarts as entries, and without any no restart.
     """
 
     readiness_timeout_s: float
     stop_grace_s: float
-    probe_period_s: float = 0.05
+    probe_period_s: float = 0.005
+    probe_period_s_max: float = 0.05
     backoff_s: tuple[float, ...] = BACKOFF_S
 
 
@@ -104,6 +110,11 @@ class EngineProcess:
     attempt: int = 0
     failures: int = 0
     registered: bool = False
+
+
+def running_already(limits: Limits, now: Instant) -> EngineProcess:
+    """Return the state of an engine that an earlier launcher started, and that was just seen to be ready."""
+    return EngineProcess(limits=limits, phase=Ready(since=now), attempt=1, registered=True)
 
 
 def never_started(limits: Limits, now: Instant) -> EngineProcess:

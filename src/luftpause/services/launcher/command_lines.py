@@ -83,6 +83,11 @@ def command_line(model: LauncherModel, file: Path | None, engine: LocalEngine | 
             assert_never(model.backend)
 
 
+def with_port(argv: Sequence[str], port: int) -> tuple[str, ...]:
+    """Return a command line with a port in its place."""
+    return tuple(word.replace(PORT_PLACEHOLDER, str(port)) for word in argv)
+
+
 def stop_command_line(model: LauncherModel, file: Path | None) -> tuple[str, ...]:
     """Return what ends the engine, empty where signals do.
 

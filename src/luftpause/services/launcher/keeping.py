@@ -34,13 +34,20 @@ from luftpause.core.processes.events import (
     WokeUp,
 )
 from luftpause.core.processes.reasons import Failure
-from luftpause.core.processes.state import Exited, Limits, never_started
+from luftpause.core.processes.state import Exited, Limits, never_started, running_already
 from luftpause.ports.engines import Engines
-from luftpause.ports.processes import CouldNotStartError, Launch, MemoryMeter, ProcessHost, RunningProcess
-from luftpause.services.launcher.command_lines import PORT_PLACEHOLDER
+from luftpause.ports.processes import (
+    CouldNotStartError,
+    Launch,
+    LeftBehind,
+    MemoryMeter,
+    ProcessHost,
+    RunningProcess,
+)
+from luftpause.services.launcher.command_lines import with_port
 from luftpause.services.launcher.instance import Instance, InstanceView
 from luftpause.services.launcher.loading import LoadProgress
-from luftpause.services.launcher.planning import EnginePlan
+from luftpause.services.launcher.planning import EnginePlan, launch_of
 from luftpause.services.launcher.readiness import answers
 
 _LOG = logging.getLogger("luftpause.launcher")
@@ -63,16 +70,12 @@ class EngineWatcher(Protocol):
         """Its load got further."""
         ...
 
-    def engine_failed(self, instance: Instance, failure: Failure, retry_in_s: float | None) -> None:
-        """It failed, and nothing of it is left; None: it is not started again by itself."""
-        ...
-
     def engine_withdrawn(self, instance: Instance) -> None:
         """No turn may be placed on it any more."""
         ...
 
-    def engine_stopped(self, instance: Instance) -> None:
-        """Nothing of it is left, as asked."""
+    def engine_ended(self, instance: Instance, failure: Failure | None, retry_in_s: float | None) -> None:
+        """Nothing of it is left: it failed, or was stopped as asked (None). `retry_in_s`: it is started again then."""
         ...
 
 
@@ -133,13 +136,18 @@ class EngineKeeper:
         """Have an engine started; one of that name that runs is left as it is. `backoff_s`: pauses before restarts."""
         instance = self._instances.get(plan.replica)
         if instance is None or isinstance(instance.state.phase, Exited):
-            limits = Limits(
-                readiness_timeout_s=plan.readiness_timeout_s, stop_grace_s=self._stop_grace_s, backoff_s=backoff_s
-            )
-            instance = Instance(plan=plan, state=never_started(limits, self._now()))
-            self._instances[plan.replica] = instance
+            state = never_started(self._limits(plan, backoff_s), self._now())
+            instance = self._instances[plan.replica] = Instance(plan=plan, state=state)
         if not self._closing:
             self._mailbox.put_nowait((instance, StartRequested()))
+        return instance
+
+    def adopt(self, plan: EnginePlan, behind: LeftBehind, *, backoff_s: tuple[float, ...]) -> Instance:
+        """Take over an engine that an earlier launcher left and that is ready. Only before the start."""
+        assert self._owner is None, "it would not be watched"
+        state = running_already(self._limits(plan, backoff_s), self._now())
+        instance = Instance(plan=plan, state=state, port=behind.port, running=behind.adopt())
+        self._instances[plan.replica] = instance
         return instance
 
     def unwant(self, instance: Instance) -> None:
@@ -150,6 +158,11 @@ class EngineKeeper:
         """Return every engine that was ever wanted as it is now."""
         now = self._now()
         return tuple(instance.view(now) for instance in self._instances.values())
+
+    def _limits(self, plan: EnginePlan, backoff_s: tuple[float, ...]) -> Limits:
+        return Limits(
+            readiness_timeout_s=plan.readiness_timeout_s, stop_grace_s=self._stop_grace_s, backoff_s=backoff_s
+        )
 
     async def _run(self) -> None:
         try:
@@ -168,6 +181,10 @@ class EngineKeeper:
 
     async def _consume(self, tasks: asyncio.TaskGroup) -> set[asyncio.Task[None]]:
         probes: set[asyncio.Task[None]] = set()
+        for instance in self._instances.values():
+            if instance.running is not None:  # adopted
+                tasks.create_task(self._watch(instance, instance.state.attempt, instance.running))
+                self._tell(instance.view(self._now()))
         while not self._is_over():
             for instance, event in await self._next_events():
                 for action in self._decide(instance, event):
@@ -181,7 +198,8 @@ class EngineKeeper:
         return set(probes)
 
     def _is_over(self) -> bool:
-        return self._closing and all(isinstance(each.state.phase, Exited) for each in self._instances.values())
+        is_done = self._closing and self._mailbox.empty()
+        return is_done and all(isinstance(each.state.phase, Exited) for each in self._instances.values())
 
     async def _next_events(self) -> list[tuple[Instance, Event]]:
         deadlines = (next_deadline(instance.state) for instance in self._instances.values())
@@ -231,9 +249,9 @@ class EngineKeeper:
             case Deregister():
                 watcher.engine_withdrawn(instance)
             case ReportFailure(failure=failure, retry_in_s=retry_in_s):
-                watcher.engine_failed(instance, failure, retry_in_s)
+                watcher.engine_ended(instance, failure, retry_in_s)
             case ReportStopped():
-                watcher.engine_stopped(instance)
+                watcher.engine_ended(instance, None, None)
             case _:
                 assert_never(action)
         return None
@@ -264,11 +282,8 @@ class EngineKeeper:
         while True:
             tries -= 1
             instance.port = plan.port or self._host.free_port(plan.host)
-            argv = _with_port(plan.argv, instance.port)
             try:
-                return self._host.start(
-                    Launch(name=plan.replica, argv=argv, port=instance.port, host=plan.host, env=plan.env)
-                )
+                return self._host.start(launch_of(plan, instance.port))
             except CouldNotStartError as error:
                 if not tries or not error.port_taken:
                     raise
@@ -287,7 +302,7 @@ class EngineKeeper:
         """Run what ends the engine; a signal stands in for a command that fails. The kill at the grace comes anyhow."""
         try:
             command = self._host.start(
-                Launch(name=f"{plan.replica}-stop", argv=_with_port(plan.stop_argv, port), env=plan.env)
+                Launch(name=f"{plan.replica}-stop", argv=with_port(plan.stop_argv, port), env=plan.env)
             )
         except CouldNotStartError as error:
             _LOG.warning("stop_command_failed", extra={"replica": plan.replica, "why": str(error)})
@@ -337,7 +352,3 @@ class EngineKeeper:
     @staticmethod
     def _now() -> Instant:
         return Instant(asyncio.get_running_loop().time())
-
-
-def _with_port(argv: tuple[str, ...], port: int) -> tuple[str, ...]:
-    return tuple(word.replace(PORT_PLACEHOLDER, str(port)) for word in argv)

@@ -8,14 +8,12 @@ from luftpause.core.model.ids import DeviceId
 from luftpause.ports.processes import MemoryMeter
 
 _LOG = logging.getLogger("luftpause.launcher")
-BACK_S_MAX: Final = 5.0
-"""Another program may take what was freed, so the wait has an end."""
 _CHECK_S: Final = 0.05
 _SHARE: Final = 0.8
 """So much of what it took must be back: what else runs there moves the figure too."""
 
 
-async def memory_back(meter: MemoryMeter, device: DeviceId, taken: int, *, before: int | None) -> None:
+async def memory_back(meter: MemoryMeter, device: DeviceId, taken: int, *, before: int | None, wait_s: float) -> None:
     """Return once a device has the memory again that an engine took, or never will.
 
     Args:
@@ -23,11 +21,12 @@ async def memory_back(meter: MemoryMeter, device: DeviceId, taken: int, *, befor
         device: where the engine was.
         taken: what it took, bytes.
         before: what was free there while it still ran, bytes; None where nobody could tell.
+        wait_s: how long at most, since another program may take what was freed, seconds.
     """
     if before is None or not taken:
         return
     try:
-        async with asyncio.timeout(BACK_S_MAX):
+        async with asyncio.timeout(wait_s):
             while True:
                 free = await asyncio.to_thread(meter.free, device)
                 if free is None or free >= before + _SHARE * taken:

@@ -17,8 +17,8 @@ from luftpause.config.units import seconds, size_bytes
 from luftpause.core.model.ids import DeviceId, LauncherId, ModelName, ReplicaId
 from luftpause.core.model.models import RAM, Device, ModelGroup, ModelSpec
 from luftpause.core.model.replicas import EngineKind
-from luftpause.ports.processes import LocalEngine
-from luftpause.services.launcher.command_lines import UnusableError, command_line, stop_command_line
+from luftpause.ports.processes import Launch, LocalEngine
+from luftpause.services.launcher.command_lines import UnusableError, command_line, stop_command_line, with_port
 from luftpause.services.launcher.model_files import ModelFile, model_file
 
 LOCAL: Final = LauncherId("local")
@@ -85,12 +85,18 @@ class ModelPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LauncherPlan:
-    """All that a launcher can start. `stop_grace_s`: what each engine may take to end before it is killed, seconds."""
+    """All that a launcher can start.
+
+    Attributes:
+        stop_grace_s: what each engine may take to end before it is killed, seconds.
+        memory_wait_s: how long the memory of one that ended is waited for, seconds.
+    """
 
     launcher: LauncherId = LOCAL
     devices: tuple[Device, ...] = ()
     models: tuple[ModelPlan, ...] = ()
     stop_grace_s: float
+    memory_wait_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +112,12 @@ class Machine:
     engine: LocalEngine | None
     bundled_model: Path | None
     ram: int
+
+
+def launch_of(engine: EnginePlan, port: int) -> Launch:
+    """Return how an engine is started that is to listen on a port."""
+    argv = with_port(engine.argv, port)
+    return Launch(name=engine.replica, argv=argv, port=port, host=engine.host, env=engine.env)
 
 
 def plan(launcher: Launcher, machine: Machine) -> LauncherPlan:
@@ -133,6 +145,7 @@ def plan(launcher: Launcher, machine: Machine) -> LauncherPlan:
         ),
         models=tuple(models),
         stop_grace_s=seconds(launcher.stop_grace),
+        memory_wait_s=seconds(launcher.memory_wait),
     )
 
 

@@ -19,14 +19,17 @@ from luftpause.ports.engines import Engines
 from luftpause.ports.launcher import LauncherLink, LauncherReport, ModelOrder
 from luftpause.ports.processes import LogSlice, MemoryMeter, ProcessHost
 from luftpause.ports.scheduler import SchedulerLink
+from luftpause.services.launcher.adopting import worth_keeping
 from luftpause.services.launcher.instance import Instance, InstanceView
 from luftpause.services.launcher.keeping import EngineKeeper
-from luftpause.services.launcher.memory import BACK_S_MAX, memory_back
+from luftpause.services.launcher.memory import memory_back
 from luftpause.services.launcher.ollama import OllamaError, OllamaModels
 from luftpause.services.launcher.planning import LauncherPlan, ModelPlan
 from luftpause.services.launcher.residents import Resident, looks_out_of_memory
 
 _LOG = logging.getLogger("luftpause.launcher")
+_CLOSE_MARGIN_S: Final = 1.0
+"""Past the wait for memory: the rest takes milliseconds."""
 _TOLD_STEP: Final = 0.05
 """A load that got further by less is not told of."""
 
@@ -74,12 +77,41 @@ class LauncherService:
         self._declarations: asyncio.Queue[Coroutine[None, None, None]] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
+        self._is_started = False
+
+    async def take_over(self, *, adopt: bool) -> None:
+        """Keep the engines that a launcher before us left where they are those we would start; end the rest.
+
+        Before the start only. `adopt`: False ends all of them.
+        """
+        host, meter = self._tools.host, self._tools.meter
+        left = await asyncio.to_thread(host.left_behind)
+        if not left:
+            return
+        kept = await worth_keeping(self._plans.values(), left, self._tools.engines) if adopt else ()
+        for heirloom in kept:
+            plan = heirloom.model
+            resident = self._residents[plan.spec.model] = Resident(plan=plan)
+            for engine, behind in heirloom.engines:
+                instance = self._keeper.adopt(engine, behind, backoff_s=_backoff_of(plan))
+                resident.alive[engine.replica] = instance
+            first = next(iter(resident.alive.values()))
+            resident.replica = first.spec()
+            if first.running is not None:
+                taken = await asyncio.to_thread(meter.taken, first.running.pid, first.plan.device)
+                resident.memory = taken * len(resident.alive)
+        await asyncio.to_thread(host.end_left_behind, self._plan.stop_grace_s)
 
     def start(self) -> None:
         """Begin to take orders. Once only."""
+        self._is_started = True
         self._keeper.start(self)
         self._spawn(self._declare())
+        # Of what was adopted, each first engine is told with the inventory. Joining may bring orders at once.
+        further = [each for resident in self._residents.values() for each in tuple(resident.alive.values())[1:]]
         self._link.join(self)
+        for instance in further:
+            self.engine_ready(instance)
 
     async def close(self, *, drain_s: float = 0.0) -> None:
         """Declare nothing any more, so that the scheduler has each model go once it is idle; then end what is left.
@@ -95,9 +127,11 @@ class LauncherService:
                     await self._until_all_down()
             except TimeoutError:
                 _LOG.warning("launcher_drain_overdue", extra={"models": sorted(self._residents)})
+        if self._residents and not self._is_started:
+            self._keeper.start(self)  # so that somebody ends what was adopted
         await self._keeper.close()
         try:
-            async with asyncio.timeout(BACK_S_MAX):
+            async with asyncio.timeout(self._plan.memory_wait_s + _CLOSE_MARGIN_S):
                 await self._until_all_down()  # what waits for memory must still be told gone
         except TimeoutError:
             _LOG.warning("launcher_left_models", extra={"models": sorted(self._residents)})
@@ -156,12 +190,8 @@ class LauncherService:
             if plan.ollama_url:
                 self._spawn(self._load_ollama(resident))
                 return
-            # One engine of several that fails comes back by itself while others serve; of a single one, the scheduler
-            # says whether it does.
-            restarts = plan.spec.auto_restart and len(plan.engines) > 1
             for engine in plan.engines:
-                instance = self._keeper.want(engine, backoff_s=BACKOFF_S if restarts else ())
-                resident.alive[engine.replica] = instance
+                resident.alive[engine.replica] = self._keeper.want(engine, backoff_s=_backoff_of(plan))
 
     def _unload(self, model: ModelName) -> None:
         resident = self._residents.get(model)
@@ -189,10 +219,11 @@ class LauncherService:
             resident.told = fraction
             self._tell(LoadProgressed(model=resident.plan.spec.model, fraction=fraction))
 
-    def engine_failed(self, instance: Instance, failure: Failure, retry_in_s: float | None) -> None:
+    def engine_ended(self, instance: Instance, failure: Failure | None, retry_in_s: float | None) -> None:
         """See `EngineWatcher`."""
-        fields = {"replica": instance.plan.replica, "retry_in_s": retry_in_s, "tail": failure.tail}
-        _LOG.warning("engine_failed", extra={"why": explain(failure), **fields})
+        if failure is not None:
+            fields = {"replica": instance.plan.replica, "retry_in_s": retry_in_s, "tail": failure.tail}
+            _LOG.warning("engine_failed", extra={"why": explain(failure), **fields})
         if retry_in_s is None:
             self._gone(instance, failure)
 
@@ -202,10 +233,6 @@ class LauncherService:
         if resident is not None and instance.plan.replica in resident.further:
             resident.further.discard(instance.plan.replica)
             self._declarations.put_nowait(self._replicas.remove_replica(instance.plan.replica))
-
-    def engine_stopped(self, instance: Instance) -> None:
-        """See `EngineWatcher`."""
-        self._gone(instance, None)
 
     async def _up(self, resident: Resident, instance: Instance, spec: ReplicaSpec) -> None:
         running, device = instance.running, instance.plan.device
@@ -233,7 +260,8 @@ class LauncherService:
     async def _down(self, resident: Resident) -> None:
         """Tell that nothing of a model is left, once its memory is back too."""
         device, taken = resident.plan.spec.device, resident.memory
-        await memory_back(self._tools.meter, device, taken, before=resident.free_before)
+        wait_s = self._plan.memory_wait_s
+        await memory_back(self._tools.meter, device, taken, before=resident.free_before, wait_s=wait_s)
         model, failure = resident.plan.spec.model, resident.failure
         self._forget(model)
         if resident.leaving or failure is None:
@@ -300,3 +328,12 @@ class LauncherService:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _LOG.error("launcher_task_failed", exc_info=error)
+
+
+def _backoff_of(plan: ModelPlan) -> tuple[float, ...]:
+    """Return the pauses before restarts of a model's engines.
+
+    One engine of several that fails comes back by itself while others serve; of a single one, the scheduler says
+    whether it does.
+    """
+    return BACKOFF_S if plan.spec.auto_restart and len(plan.engines) > 1 else ()

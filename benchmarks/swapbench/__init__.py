@@ -1,0 +1,1 @@
+"""Engines on demand with a real model, measured; started by `benchmarks/swap.py`."""

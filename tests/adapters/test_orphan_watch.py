@@ -1,0 +1,96 @@
+"""What a killed launcher left lives on as long as allowed, and no longer."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from luftpause.adapters import process_table
+from luftpause.adapters.orphan_watch import watched
+from luftpause.adapters.process_marks import ProcessMarks
+from luftpause.adapters.tether import WORD_VARIABLE
+
+pytestmark = pytest.mark.skipif(not process_table.is_known(), reason="only Linux tells of its processes here")
+WAIT_S = 25.0
+LAUNCHER = """
+import os, subprocess, sys, time
+from pathlib import Path
+from luftpause.adapters.orphan_watch import watched
+from luftpause.adapters.process_marks import ProcessMarks
+from luftpause.adapters.tether import WORD_VARIABLE
+marks = ProcessMarks(Path(sys.argv[1]))
+with watched(Path(sys.argv[1]), float(sys.argv[2]), 1.0):
+    word = marks.new_word()
+    argv = [sys.executable, "-c", "import time; time.sleep(600)"]
+    engine = subprocess.Popen(argv, env={**os.environ, WORD_VARIABLE: word}, stdout=subprocess.DEVNULL)
+    marks.keep("m-1", word, engine.pid)
+    print(engine.pid, flush=True)
+    if sys.argv[3:]:
+        engine.kill()
+        engine.wait()
+        marks.drop(word)
+    else:
+        time.sleep(600)
+"""
+
+
+def start(folder: Path, wait_s: float, *words: str) -> tuple[subprocess.Popen[bytes], int]:
+    argv = [sys.executable, "-c", LAUNCHER, str(folder), str(wait_s), *words]
+    launcher = subprocess.Popen(argv, stdout=subprocess.PIPE)
+    assert launcher.stdout is not None
+    return launcher, int(launcher.stdout.readline())
+
+
+def watches(folder: Path) -> list[int]:
+    found = []
+    for row in process_table.rows():
+        words = (process_table.PROC / str(row.pid) / "cmdline").read_bytes().split(b"\0")
+        if b"luftpause.adapters.orphan_watch" in words and str(folder).encode() in words:
+            found.append(row.pid)
+    return found
+
+
+def until_gone(pid: int) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while process_table.row_of(pid) is not None:
+        assert time.monotonic() < deadline
+
+
+def test_engines_of_a_killed_launcher_are_ended_after_the_wait_if_nobody_adopts_them(tmp_path: Path) -> None:
+    launcher, engine = start(tmp_path, 0.1)
+    (watch,) = watches(tmp_path)
+    with launcher:
+        launcher.kill()
+    until_gone(engine)
+    until_gone(watch)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_engines_that_the_next_launcher_has_are_left_to_it(tmp_path: Path) -> None:
+    launcher, engine = start(tmp_path, 0.5)
+    (watch,) = watches(tmp_path)
+    with launcher:
+        launcher.kill()
+    (mark,) = ProcessMarks(tmp_path).claim()
+    until_gone(watch)
+    try:
+        assert process_table.row_of(engine) is not None
+    finally:
+        ProcessMarks(tmp_path).end((mark,), 1.0)
+
+
+def test_a_launcher_that_ends_in_order_leaves_no_watch(tmp_path: Path) -> None:
+    launcher, _ = start(tmp_path, 600.0, "ends")
+    with launcher:
+        assert launcher.wait(WAIT_S) == 0
+    assert watches(tmp_path) == []
+
+
+def test_nothing_is_watched_that_outlives_nobody() -> None:
+    children = {row.pid for row in process_table.rows() if row.parent == os.getpid()}
+    with watched(None, 1.0, 1.0):
+        assert {row.pid for row in process_table.rows() if row.parent == os.getpid()} <= children
+    assert WORD_VARIABLE not in os.environ
