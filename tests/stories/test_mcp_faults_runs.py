@@ -85,7 +85,7 @@ def test_a_dataplane_that_is_away_for_a_while_fails_no_run(tmp_path: Path, engin
             async with mcp(runtime) as client:
                 handle = await spawn(client, "[tools:2] a run in an outage")
                 dataplane.kill()
-                during = (await finish(client, handle, timeout_s=12))[0]
+                during = (await finish(client, handle, timeout_s=6))[0]
                 assert during["status"] == "Running", during
                 await asyncio.to_thread(start, "dataplane")
                 return (await finish(client, handle, timeout_s=30))[0]

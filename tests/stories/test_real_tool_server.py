@@ -14,17 +14,31 @@ from stories.programs import running
 from stories.set_ups import FREE_PORTS, MODEL, replicas, write
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
-PACKAGE = "mcp-server-time==2026.10.19"
+TIME = "mcp-server-time==2026.10.19"
+WIKIPEDIA = "wikipedia-mcp==2.0.1"
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the server in it."""
-    folder = tmp_path_factory.mktemp("tool-server")
+    return installed(tmp_path_factory.mktemp("tool-server"), TIME)
+
+
+@pytest.fixture(scope="module")
+def wikipedia(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of another one."""
+    return installed(tmp_path_factory.mktemp("wikipedia"), WIKIPEDIA).with_name("wikipedia-mcp")
+
+
+def installed(folder: Path, package: str) -> Path:
+    """The interpreter of a new environment with a package; skips the test where there is none to be had."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
     python = folder / "bin/python"
     quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
-    subprocess.run([str(python), "-m", "pip", "install", *quiet, PACKAGE], check=True, timeout=400)
+    command = [str(python), "-m", "pip", "install", *quiet, package]
+    done = subprocess.run(command, check=False, timeout=400, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"{package} could not be installed: {done.stderr.strip()[-200:]}")
     return python
 
 
@@ -62,3 +76,29 @@ def test_sub_agents_call_it_and_hear_its_errors(tmp_path: Path, python: Path) ->
     assert "Europe/Oslo" in told["result"]
     assert (failed["status"], failed["failedToolCalls"]) == ("Finished", 1)
     assert "Error" in failed["result"]
+
+
+def test_a_server_of_many_tools_is_given_whole_and_its_failures_are_its_own(tmp_path: Path, wikipedia: Path) -> None:
+    """Whether the encyclopaedia can be reached from here or not: its answer, or its error, reaches the sub-agent."""
+    server = f'\n[[tools]]\nname = "wikipedia"\ncommand = {json.dumps([str(wikipedia)])}\ntimeout = "60s"\n'
+    task = "What is luft? [tools:1] [tool:search_wikipedia] [arg:query=Luft]"
+    with (
+        running(tmp_path, "engine", "fake-engine", "--port", "0", "--model", MODEL, "--token-ms", "1") as engine,
+        running(tmp_path, "up", "up", "--config", config_of(tmp_path, engine.url("engine"), server)) as up,
+    ):
+
+        async def main() -> tuple[list[str], dict[str, Any]]:
+            async with asyncio.timeout(150), Client(up.url("runtime") + "/mcp") as client:
+                names: list[str] = []
+                while "search_wikipedia" not in names:
+                    listed = (await client.call_tool("tools", {})).structured_content
+                    assert listed is not None
+                    names = [tool["name"] for tool in listed["tools"]]
+                ran = await client.call_tool("run", {"task": task, "model": MODEL})
+                assert ran.structured_content is not None, ran.content
+                return names, ran.structured_content
+
+        names, run = asyncio.run(main())
+    assert {"search_wikipedia", "get_article", "get_summary"} <= set(names)
+    assert (run["status"], run["toolCalls"]) == ("Finished", 1)
+    assert run["result"]

@@ -77,6 +77,13 @@ class Journal(Protocol):
         """
         ...
 
+    def written_utc(self, run: RunId) -> float:
+        """Return when a run's last record was handed in, for people: seconds of UTC; 0 for a run that nobody knows.
+
+        It is the same after a restart.
+        """
+        ...
+
     async def close(self) -> None:
         """Finish what was accepted and let go of the store."""
         ...

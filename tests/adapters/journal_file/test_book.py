@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from adapters.journal_file.journal_world import AT, UTC_S, Q, R, condensed, finished, spawned, turn
 from luftpause.adapters.journal_file.book import SHORT_LINE_BYTES, Book, Known, Over, Retention, Tidied
 from luftpause.adapters.journal_file.lines import Piece, Record
@@ -26,8 +28,10 @@ def over(book: Book, *runs: RunId, utc_s: float = UTC_S) -> None:
 def tidy(book: Book) -> Tidied:
     """A compaction as it would come out if every condensed line took ten bytes."""
     plan = book.begin()
-    pieces = {run: Piece(plan.segment, 0, each.length) for run, each in plan.over.items()}
-    done = Tidied(size=10 * len(pieces), spans={}, pieces=pieces)
+    pieces: dict[RunId, tuple[Piece, ...]] = {
+        run: (Piece(plan.segment, 0, each.length),) for run, each in plan.over.items()
+    }
+    done = Tidied(size=10 * len(pieces), spans={}, pieces=pieces, toolsets={})
     book.end(plan, done)
     return done
 
@@ -51,7 +55,8 @@ def test_what_is_over_is_waste_until_it_is_tidied_up() -> None:
     assert list(plan.over) == [R]
     assert isinstance(plan.over[R], Over)
     assert (plan.over[R].length, plan.over[R].short.seq, plan.over[R].short.event) == (200, 2, condensed(R))
-    book.end(plan, Tidied(size=210, spans={Q: [Span(10, 100), Span(110, 100)]}, pieces={R: Piece(1, 0, 200)}))
+    spans = {Q: [Span(10, 100), Span(110, 100)]}
+    book.end(plan, Tidied(size=210, spans=spans, pieces={R: (Piece(1, 0, 200),)}, toolsets={}))
     assert (book.waste, book.size, book.begin().over) == (0, 210, {})
     assert book.where(R) == ((Piece(1, 0, 200),), ())
     assert book.where(Q) == ((), (Span(10, 100), Span(110, 100)))
@@ -73,7 +78,7 @@ def test_lines_that_came_during_a_compaction_move_with_the_file() -> None:
     plan = book.begin()
     book.add([record(turn(R), 3)], 30)
     book.add([record(spawned(Q), 1)], 50)
-    book.end(plan, Tidied(size=15, spans={}, pieces={R: Piece(1, 0, 200)}))
+    book.end(plan, Tidied(size=15, spans={}, pieces={R: (Piece(1, 0, 200),)}, toolsets={}))
     assert book.where(R) == ((Piece(1, 0, 200),), (Span(15, 30),))
     assert book.where(Q) == ((), (Span(45, 50),))
     assert book.size == 95
@@ -130,7 +135,7 @@ def test_a_segment_is_dead_once_all_its_runs_are_forgotten_and_says_so_once() ->
     assert book.dead_segments() == []
     plan = book.begin()
     assert plan.forgotten == {R}
-    book.end(plan, Tidied(size=10, spans={}, pieces={}))
+    book.end(plan, Tidied(size=10, spans={}, pieces={}, toolsets={}))
     assert (book.waste, book.begin().forgotten) == (0, frozenset())
 
 
@@ -139,7 +144,7 @@ def test_a_run_that_is_forgotten_during_a_compaction_leaves_a_dead_segment() -> 
     over(book, R)
     plan = book.begin()
     assert book.expire(UTC_S) == (R,)
-    book.end(plan, Tidied(size=10, spans={}, pieces={R: Piece(1, 0, 200)}))
+    book.end(plan, Tidied(size=10, spans={}, pieces={R: (Piece(1, 0, 200),)}, toolsets={}))
     assert book.dead_segments() == [1]
     assert book.begin().forgotten == {R}, "its short line stands in the new file"
 
@@ -154,3 +159,38 @@ def test_what_a_file_held_goes_on_where_it_was() -> None:
     book.settle(condensed(Q), 2)
     assert book.expire(UTC_S) == (R,)
     assert book.dead_segments() == [3]
+
+
+def test_a_list_of_tools_goes_with_whoever_names_it_and_stays_with_whoever_stays() -> None:
+    book = Book(FOR_EVER)
+    for run, listed in ((R, 30), (Q, 0)):
+        book.add([replace(record(spawned(run), 1), toolset="abc")], 70, listed)
+    assert book.where(R) == ((), (Span(0, 30), Span(30, 70)))
+    assert book.where(Q) == ((), (Span(0, 30), Span(100, 70)))
+    book.settle(condensed(R), 1)
+    plan = book.begin()
+    assert (plan.over[R].toolset, plan.staying, plan.toolsets) == ("abc", frozenset({"abc"}), {"abc": Span(0, 30)})
+    assert not book.lists.may_be_named("abc"), "it may be on its way out"
+    late = RunId("late")
+    book.add([replace(record(spawned(late), 1), toolset="def")], 60, 20)
+    pieces: dict[RunId, tuple[Piece, ...]] = {R: (Piece(1, 0, 30), Piece(1, 30, 70))}
+    book.end(plan, Tidied(size=110, spans={Q: [Span(40, 70)]}, pieces=pieces, toolsets={"abc": Span(10, 30)}))
+    assert book.where(R) == (pieces[R], ())
+    assert book.where(Q) == ((), (Span(10, 30), Span(40, 70)))
+    assert book.where(late) == ((), (Span(110, 20), Span(130, 60)))
+    assert book.lists.may_be_named("abc")
+
+
+def test_a_compaction_that_fails_leaves_the_lists_of_tools_where_they_are() -> None:
+    book = Book(FOR_EVER)
+    book.lists.enter({"abc": Span(0, 30)})
+    book.begin()
+    assert not book.lists.may_be_named("abc")
+    book.leave()
+    assert book.lists.may_be_named("abc")
+
+
+def test_when_a_run_was_written_last_is_known() -> None:
+    book = Book(FOR_EVER)
+    lived(book, R)
+    assert (book.written_utc(R), book.written_utc(Q)) == (UTC_S, 0.0)

@@ -70,7 +70,9 @@ def test_a_run_that_is_over_becomes_one_short_line_and_is_read_back_whole(tmp_pa
     files = in_folder(tmp_path, use)
     assert sorted(files) == ["runs-0001.jsonl", "runs.jsonl"]
     assert (tmp_path / "runs.jsonl").read_bytes().count(b"\n") == 1
-    assert (tmp_path / "runs-0001.jsonl").read_bytes().count(b"\n") == len(LIFE)
+    assert (tmp_path / "runs-0001.jsonl").read_bytes().count(b"\n") == len(LIFE) + 1, (
+        "the list of its tools, and its own"
+    )
     assert files["runs.jsonl"] < files["runs-0001.jsonl"]
     loaded = read(tmp_path)
     assert (loaded.histories[0].condensed, loaded.histories[0].entries) == (condensed(), ())
@@ -112,6 +114,48 @@ def test_a_run_that_went_on_after_its_archive_comes_back_whole(tmp_path: Path) -
     in_folder(tmp_path, use)
     assert sorted(in_folder(tmp_path, end)) == ["runs-0001.jsonl", "runs-0002.jsonl", "runs.jsonl"]
     assert (tmp_path / "runs.jsonl").read_bytes().count(b"\n") == 1
+
+
+def test_a_list_of_tools_is_written_once_and_goes_along_with_every_run_that_has_it(tmp_path: Path) -> None:
+    runs = [RunId(f"run_{number}") for number in range(5)]
+
+    async def use(journal: FileJournal, loaded: Loaded) -> None:
+        for run in (R, *runs):
+            await journal.append(run, run, 0, loaded.epoch, entries(spawned(run)))
+        assert (tmp_path / "runs.jsonl").read_bytes().count(b'"kind":"toolset"') == 1
+        for run in runs:
+            await journal.append(run, run, 1, loaded.epoch, entries(finished(run)))
+            journal.settle(condensed(run))
+            await tidied(journal)
+        for run in (R, *runs):
+            seen = await journal.history(run)
+            assert (events_of(seen)[0], seen.damage) == (spawned(run), "")
+
+    in_folder(tmp_path, use)
+    assert (tmp_path / "runs.jsonl").read_bytes().count(b'"kind":"toolset"') == 1, "one run that lives names it"
+    assert events_of(read(tmp_path).histories[0]) == (spawned(R),)
+
+    async def end(journal: FileJournal, loaded: Loaded) -> None:
+        await journal.append(R, R, 1, loaded.epoch, entries(finished()))
+        journal.settle(condensed())
+        await tidied(journal)
+        seen = await journal.history(R)
+        assert (events_of(seen), seen.damage) == ((spawned(R), finished(R)), "")
+
+    in_folder(tmp_path, end)
+    assert b'"kind":"toolset"' not in (tmp_path / "runs.jsonl").read_bytes()
+
+
+def test_a_spawn_during_a_compaction_names_no_list_that_is_on_its_way_out(tmp_path: Path) -> None:
+    async def use(journal: FileJournal, loaded: Loaded) -> None:
+        await live(journal, loaded, R)
+        await journal.append(Q, Q, 0, loaded.epoch, entries(spawned(Q)))
+        await tidied(journal)
+        assert events_of(await journal.history(Q)) == (spawned(Q),)
+
+    in_folder(tmp_path, use)
+    last = {history.run: history for history in read(tmp_path).histories}[Q]
+    assert (events_of(last), last.damage) == ((spawned(Q),), "")
 
 
 def test_what_is_not_worth_it_stays(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_whatever_was_acknowledged_outlives_a_stop_at_any_step(upkeep: Upkeep, *
     loop_steps, disk_steps = steps_of(upkeep)
     points = [(None, at) for at in range(disk_steps)] + [(at, None) for at in range(loop_steps)]
     assert len(points) > 200
-    points = points if whole else Random(7).sample(points, 250)
+    points = points if whole else Random(7).sample(points, 120)
     for stop_at, crash_at in points:
         disk = Disk(crash_at=crash_at)
         loop, told = play(disk, upkeep, stop_at)

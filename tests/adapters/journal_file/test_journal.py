@@ -82,9 +82,9 @@ def test_a_broken_line_in_the_middle_stops_that_run_and_no_other(tmp_path: Path)
     path = write(tmp_path, spawned(R), spawned(Q), turn(R), turn(Q))
     path.write_bytes(path.read_bytes().replace(b'\\"at\\"', b'\\"on\\"', 1))
     histories = {history.run: history for history in read(tmp_path).histories}
-    assert "line 3" in histories[R].damage
+    assert "line 4" in histories[R].damage
     assert histories[Q].damage == ""
-    assert path.read_bytes().count(b"\n") == 4, "the evidence stays"
+    assert path.read_bytes().count(b"\n") == 5, "the evidence stays"
 
 
 def test_a_second_runtime_on_the_folder_is_told_who_has_it(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from adapters.journal_file.journal_world import AT, EVERY_EVENT, R, condensed, finished, spawned
 from luftpause.adapters.journal_file import lines
+from luftpause.adapters.journal_file.checksums import BrokenLineError
 from luftpause.adapters.journal_file.lines import (
-    BrokenLineError,
     NewerVersionError,
     Piece,
     Record,
@@ -68,7 +68,7 @@ def test_a_line_of_the_first_version_is_read_without_a_clock() -> None:
 def test_a_line_is_plain_json_with_the_checksum_last() -> None:
     line = encode(record(finished()))
     assert line == (
-        b'{"v":2,"seq":4,"run":"run_r","tree":"run_r","epoch":2,"at":1500,"t":"2026-11-18T11:06:40.250000Z",'
+        b'{"v":3,"seq":4,"run":"run_r","tree":"run_r","epoch":2,"at":1500,"t":"2026-11-18T11:06:40.250000Z",'
         b'"kind":"run_finished","result":"heavy","structured":null,"crc":"%s"}\n' % json.loads(line)["crc"].encode()
     )
 
@@ -83,8 +83,8 @@ def test_any_changed_byte_is_noticed() -> None:
 
 
 def test_a_line_of_a_newer_version_is_refused_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "VERSION", 3)
+    monkeypatch.setattr(lines, "VERSION", 4)
     newer = encode(record(finished())).removesuffix(b"\n")
     monkeypatch.undo()
-    with pytest.raises(NewerVersionError, match="version 3"):
+    with pytest.raises(NewerVersionError, match="version 4"):
         decode(newer)

@@ -119,8 +119,8 @@ def test_any_flipped_byte_in_the_middle_harms_its_run_alone(tmp_path: Path) -> N
     path = tmp_path / "runs.jsonl"
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
-    start = sum(map(len, lines[:4]))
-    for place in range(start, start + len(lines[4]) - 1):
+    start = sum(map(len, lines[:5]))
+    for place in range(start, start + len(lines[5]) - 1):
         flipped = bytearray(whole)
         flipped[place] ^= 1
         path.write_bytes(bytes(flipped))

@@ -4,15 +4,17 @@ from adapters.journal_file.journal_world import AT, CALL, Q, R, condensed, entri
 from luftpause.adapters.journal_file.lines import Record, encode
 from luftpause.adapters.journal_file.reading import Scan, scan
 from luftpause.core.model.ids import RunId
-from luftpause.core.runs.events import Event, ToolCallIntended
+from luftpause.core.runs.events import Event, RunSpawned, ToolCallIntended
 
 
-def lines_of(*events: Event) -> list[bytes]:
+def lines_of(*events: Event, toolset: str = "") -> list[bytes]:
     seq: dict[RunId, int] = {}
     lines = []
     for event in events:
         seq[event.run] = seq.get(event.run, 0) + 1
-        lines.append(encode(Record(seq=seq[event.run], tree=event.run, epoch=3, at=AT, utc_s=0.0, event=event)))
+        named = toolset if isinstance(event, RunSpawned) else ""
+        record = Record(seq=seq[event.run], tree=event.run, epoch=3, at=AT, utc_s=0.0, event=event, toolset=named)
+        lines.append(encode(record))
     return lines
 
 

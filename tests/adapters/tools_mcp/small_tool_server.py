@@ -9,6 +9,7 @@ import contextlib
 import os
 import socket
 import sys
+import time
 from pathlib import Path
 
 import uvicorn
@@ -154,11 +155,20 @@ def before_2026(app: ASGIApp) -> ASGIApp:
     return answer
 
 
+def listening(port: int) -> socket.socket:
+    """Listen, as soon as one that was killed a moment ago does not any more."""
+    for _ in range(500):
+        with contextlib.suppress(OSError):
+            return socket.create_server(("127.0.0.1", port))
+        time.sleep(0.01)
+    raise OSError(f"port {port} is taken")
+
+
 def main() -> None:
     if sys.argv[1] == "stdio":
         tools.run("stdio")
         return
-    listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
+    listener = listening(int(sys.argv[2]))
     sys.stdout.write(f"{listener.getsockname()[1]}\n")
     sys.stdout.flush()
     app = tools.streamable_http_app()

@@ -11,6 +11,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from adapters.tools_mcp.tool_world import in_time
+from luftpause.adapters.tools_mcp import child
 from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX, child_streams
 from luftpause.adapters.tools_mcp.child_log import LINES_PER_MINUTE_MAX
 
@@ -27,9 +28,9 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {}}), flush=True)
 """
 STUBBORN = """
-import signal, sys, time
+import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-print(flush=True)
+open(sys.argv[1], "w").write(str(os.getpid()))
 while True:
     time.sleep(1)
 """
@@ -96,15 +97,22 @@ def test_a_child_that_ends_ends_what_is_heard() -> None:
     in_time(use())
 
 
-def test_a_child_that_will_not_end_is_killed() -> None:
-    async def use() -> None:
-        async with child_streams("s", [sys.executable, "-c", STUBBORN], {}):
-            await asyncio.sleep(0)
+def test_a_child_that_will_not_end_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(child, "_GRACE_S", 0.1)
+    path = tmp_path / "pid"
 
-    in_time(use())
+    async def use() -> int:
+        async with child_streams("s", [sys.executable, "-c", STUBBORN, str(path)], {}):
+            while True:
+                if path.exists() and (text := path.read_text()):
+                    return int(text)
+                await asyncio.sleep(0.01)
+
+    assert not is_running(in_time(use()))
 
 
-def test_what_a_child_started_ends_with_it(tmp_path: Path) -> None:
+def test_what_a_child_started_ends_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(child, "_GRACE_S", 0.3)
     path = tmp_path / "pid"
 
     async def use() -> int:

@@ -1,12 +1,16 @@
 """Real tool servers as child processes, and the adapter connected to them."""
 
 import asyncio
+import atexit
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +20,30 @@ from luftpause.core.runs.tools import ToolSpec
 from luftpause.ports.tools import ToolOutcome
 
 T = TypeVar("T")
-SERVER = Path(__file__).with_name("small_tool_server.py")
+NURSERY = Path(__file__).with_name("nursery.py")
+
+
+@cache
+def nursery() -> str:
+    """The socket at which servers are born; the process behind it ends with ours."""
+    folder = tempfile.mkdtemp(prefix="nursery-")
+    path = str(Path(folder) / "socket")
+    process = subprocess.Popen([sys.executable, str(NURSERY), path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def end() -> None:
+        with process:
+            process.kill()
+        shutil.rmtree(folder)
+
+    atexit.register(end)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return path
+
+
+def small_tool_server(*arguments: str) -> list[str]:
+    """The command of a real tool server on the official SDK. No site packages: whoever forks it has them already."""
+    return [sys.executable, "-I", "-S", str(NURSERY), nursery(), *arguments]
 
 
 def in_time(work: Awaitable[T]) -> T:
@@ -29,7 +56,7 @@ def in_time(work: Awaitable[T]) -> T:
 
 def stdio_spec(folder: Path, **changes: float) -> ToolServerSpec:
     env = {"SMALL_TOOLS_LOG": str(folder / "log")}
-    spec = ToolServerSpec(name="small", command=("${python}", str(SERVER), "stdio"), env=env)
+    spec = ToolServerSpec(name="small", command=tuple(small_tool_server("stdio")), env=env)
     return changed(spec, **changes)
 
 
@@ -45,7 +72,7 @@ def changed(spec: ToolServerSpec, **changes: float) -> ToolServerSpec:
 
 @contextmanager
 def http_server(folder: Path, port: int = 0, era: str = "http") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    command = [sys.executable, str(SERVER), era, str(port)]
+    command = small_tool_server(era, str(port))
     environment = {**os.environ, "SMALL_TOOLS_LOG": str(folder / "log")}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
         try:

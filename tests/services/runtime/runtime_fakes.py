@@ -1,6 +1,7 @@
 """Fakes of the runtime's ports: a model that follows a script, tools that are functions, a journal in memory."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -133,6 +134,8 @@ class MemoryJournal:
     closed: bool = False
     read_back: list[RunId] = field(default_factory=list)
     settled: dict[RunId, RunCondensed] = field(default_factory=dict)
+    utc_s: dict[RunId, float] = field(default_factory=dict)
+    now_s: float = field(default_factory=time.time)
     to_forget: tuple[RunId, ...] = ()
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     knocked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -158,12 +161,16 @@ class MemoryJournal:
         if expected_seq != len(events) or epoch != self.epoch:
             raise StaleAppendError(f"{run}: {expected_seq} is not {len(events)}")
         events.extend(entries)
+        self.utc_s[run] = self.now_s
         return len(events)
 
     def settle(self, kept: RunCondensed) -> Sequence[RunId]:
         self.settled[kept.run] = kept
         gone, self.to_forget = self.to_forget, ()
         return gone
+
+    def written_utc(self, run: RunId) -> float:
+        return self.utc_s.get(run, 0.0)
 
     async def history(self, run: RunId) -> History:
         self.read_back.append(run)

@@ -65,7 +65,7 @@ def test_a_session_is_its_principals_alone() -> None:
 
 
 def test_only_whoever_may_sees_the_runs_of_others() -> None:
-    async def live() -> list[int]:
+    async def live() -> list[tuple[str, int]]:
         async with door() as client:
             session = (await post(client, "alice", HELLO)).headers["mcp-session-id"]
             await post(client, "alice", {"jsonrpc": "2.0", "method": "notifications/initialized"}, session)
@@ -73,9 +73,9 @@ def test_only_whoever_may_sees_the_runs_of_others() -> None:
             spawned = await post(client, "alice", {**LIST, "method": "tools/call", "params": params}, session)
             assert spawned.status_code == 200
             seen = [await client.get("/status", headers={"x-who": who}) for who in ("alice", "bob", "boss")]
-            return [len(answer.json()["runs"]) for answer in seen]
+            return [(answer.json()["scope"], len(answer.json()["runs"])) for answer in seen]
 
-    assert in_time(live()) == [1, 0, 1]
+    assert in_time(live()) == [("own", 1), ("own", 0), ("all", 1)]
 
 
 def test_a_failure_is_told_as_json_rpc() -> None:

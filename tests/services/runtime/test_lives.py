@@ -9,6 +9,7 @@ from luftpause.core.runs.replay import History
 from luftpause.core.runs.view import RunStatus, RunView
 from luftpause.ports.journal import JournalFailedError
 from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
+from luftpause.services.runtime.actor import LONG_CHARS
 from luftpause.services.runtime.orders import NotKeptError, RuntimeSettings, SendRefusedError
 from services.runtime.runtime_fakes import (
     MemoryJournal,
@@ -427,5 +428,27 @@ def test_the_overview_shows_the_newest_and_before_them_what_still_runs() -> None
             everything = world.service.glance(ME)
             assert [view.run for view in everything.views()] == [running, *reversed(over)]
             assert everything.left_out == 0
+
+    in_time(live())
+
+
+def test_long_arguments_are_judged_and_passed_on_like_short_ones() -> None:
+    long = "x" * (LONG_CHARS + 1)
+
+    async def say(request: TurnRequest) -> TurnReply:
+        heard = answers_of(request)
+        return (
+            text(heard[0] + heard[1])
+            if heard
+            else calls(("look", f'{{"at": "{long}"}}'), ("look", f'{{"on": "{long}"}}'))
+        )
+
+    async def live() -> None:
+        async with runtime(say) as world:
+            handle = await world.service.spawn(order(parallel_tool_calls=True))
+            await world.service.wait(ME, [handle], "all", 30)
+            (view,) = world.service.look(ME, [handle])
+            assert view.result is not None
+            assert view.result.startswith(f"{long} is thereError: 'at' is a required property")
 
     in_time(live())

@@ -2,9 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luftpause.services.runtime.schema_fit import STEPS_MAX
-from luftpause.services.runtime.schema_soundness import unsound_schema
+from luftpause.services.runtime.schema_soundness import SCHEMAS_MAX, unsound_schema
 
+DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+OLD = {"$schema": DRAFT_4, "items": [{"type": "null"}], "minimum": 1, "exclusiveMinimum": True}
 SOUND: dict[str, object] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "$defs": {"name": {"type": "string", "minLength": 1, "pattern": "^[a-z]+$"}, "any": True},
@@ -15,15 +16,17 @@ SOUND: dict[str, object] = {
         "list": {"type": "array", "items": {"$ref": "#"}, "maxItems": 3},
         "either": {"anyOf": [{"type": ["string", "null"]}, {"const": None}]},
         "pair": {"prefixItems": [{"enum": [1, "a"]}, {}], "items": False},
-        "own": {"$id": "https://example.org/own", "$ref": "#/elsewhere"},
-        "type": {"type": "integer", "minimum": 1, "exclusiveMinimum": True, "format": "int32"},
+        "own": {"$id": "https://example.org/own", "$ref": "#/$defs/x", "$defs": {"x": {"$anchor": "x"}}},
+        "type": {"type": "integer", "minimum": 1, "format": "int32"},
     },
     "required": ["name"],
     "additionalProperties": {"type": "number"},
 }
 
 
-@pytest.mark.parametrize("schema", [SOUND, {}, {"type": []}, {"items": [{"type": "null"}]}])
+@pytest.mark.parametrize(
+    "schema", [SOUND, {}, {"$schema": DRAFT_4, "items": [{"type": "null"}], "minimum": 1, "exclusiveMinimum": True}]
+)
 def test_a_schema_that_means_something_is_sound(schema: dict[str, object]) -> None:
     assert unsound_schema(schema) == ""
 
@@ -53,7 +56,30 @@ def test_a_schema_that_means_something_is_sound(schema: dict[str, object]) -> No
         ({"oneOf": []}, "oneOf must be a list of schemas"),
         ({"minimum": "1"}, "minimum must be a number, not '1'"),
         ({"maxItems": True}, "maxItems must be a number, not True"),
-        ({"properties": {str(n): {} for n in range(STEPS_MAX)}}, "it is too large to be checked"),
+        ({"type": []}, "type: [] should be non-empty"),
+        ({"items": [{"type": "null"}]}, "items: [{'type': 'null'}] is not of type"),
+        ({"minimum": 1, "exclusiveMinimum": True}, "exclusiveMinimum: True is not of type 'number'"),
+        ({"properties": {"a": {"multipleOf": 0}}}, "properties.a.multipleOf: 0 is less than or equal to the minimum"),
+        ({"not": {"type": "str"}}, "not: there is no type 'str'"),
+        ({"if": {"then": "x"}}, "if.then: 'x' is no schema"),
+        ({"patternProperties": {"a": {"type": "str"}}}, "patternProperties.'a': there is no type"),
+        ({"pattern": "(?=a)b"}, "the pattern '(?=a)b' cannot be checked in bounded time: invalid perl operator: (?="),
+        ({"properties": {"a": {"pattern": "["}}}, "properties.'a': the pattern '[' cannot be checked"),
+        ({"patternProperties": {"(a)\\1": {}}}, "cannot be checked in bounded time: invalid escape sequence"),
+        (
+            {"patternProperties": {"a": {}}, "unevaluatedProperties": False},
+            "cannot be checked; use additionalProperties",
+        ),
+        ({"$ref": "#missing"}, "the reference '#missing' leads nowhere"),
+        ({"$defs": {"a": {"$id": "own", "$ref": "#/$defs/x"}, "x": {}}}, "$defs.'a': the reference '#/$defs/x' leads"),
+        (
+            {"$schema": "https://example.org/own"},
+            "there is no draft 'https://example.org/own'; drafts: https://json-schema",
+        ),
+        ({"items": {"$schema": DRAFT_4}}, "only the whole schema can name its draft"),
+        ({"$ref": "#"}, "it refers to itself without end"),
+        ({"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "it refers to itself without end"),
+        ({"properties": {str(n): {} for n in range(SCHEMAS_MAX)}}, "it is too large to be checked"),
     ],
 )
 def test_a_slip_is_told_with_its_place(schema: dict[str, object], told: str) -> None:

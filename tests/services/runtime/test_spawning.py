@@ -7,6 +7,7 @@ from luftpause.core.runs.events import Limits
 from luftpause.core.runs.view import RunStatus
 from luftpause.ports.turns import TurnReply, TurnRequest
 from luftpause.services.runtime.orders import RuntimeSettings, SpawnRefusedError, UnknownHandleError
+from luftpause.services.runtime.spawning import STANDS_ALONE
 from services.runtime.runtime_fakes import MemoryJournal, hold, in_time, order, runtime, text
 
 ME = ANONYMOUS_PRINCIPAL
@@ -237,6 +238,9 @@ def test_a_key_of_nobody_known_here_places_no_run_and_tells_no_key_apart() -> No
                 handle = await world.service.spawn(order(spawner=spawner))
                 (view,) = world.service.look(ME, [handle])
                 assert view.spawn.parent is None
+                assert world.service.note_on(order(spawner=spawner)) == STANDS_ALONE
+            for placed in (order(), order(spawner=handle), order(spawner=foreign, parent=handle)):
+                assert world.service.note_on(placed) == ""
             keyed = [await world.service.spawn(order(idempotency_key="k", spawner=each)) for each in (handle, None)]
             assert keyed[0] == keyed[1]
 

@@ -4,7 +4,7 @@ Owned by the event loop. Nothing in here touches the disk.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,6 +40,7 @@ class Known:
         short: what is to stand for its lines, None while it lives.
         over: whether it is; then it counts for retention.
         at: when its last record was written, on its tree's clock; `utc_s` for people and for retention.
+        toolset: the list of tools that its lines in the main file name, empty if they name none.
     """
 
     tree: RunId
@@ -50,6 +51,7 @@ class Known:
     over: bool = False
     at: ActiveMs = BEGINNING
     utc_s: float = 0.0
+    toolset: str = ""
 
     def length(self) -> int:
         """Return the length of its lines in the main file, a condensed one left out."""
@@ -68,11 +70,16 @@ class _Tree:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A run that is over: what stands for its lines, which of them the archive has, and the length of the others."""
+    """A run that is over: what stands for its lines, which of them the archive has, and the length of the others.
+
+    Attributes:
+        toolset: the list of tools that those others name, empty if they name none.
+    """
 
     short: Record
     pieces: tuple[Piece, ...]
     length: int
+    toolset: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +90,16 @@ class Tidying:
         over: runs whose lines go to the archive.
         forgotten: runs whose lines go nowhere.
         segment: number of the new segment.
+        toolsets: where the lists of tools stand.
+        staying: those that lines name which stay.
     """
 
     size: int
     over: dict[RunId, Over]
     forgotten: frozenset[RunId]
     segment: int
+    toolsets: dict[str, Span]
+    staying: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +108,55 @@ class Tidied:
 
     size: int
     spans: dict[RunId, list[Span]]
-    pieces: dict[RunId, Piece]
+    pieces: dict[RunId, tuple[Piece, ...]]
+    toolsets: dict[str, Span]
+
+
+class ListPlaces:
+    """Where lists of tools stand in the main file."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, Span] = {}
+        self._since: dict[str, Span] | None = None
+
+    def __getitem__(self, digest: str) -> Span:
+        return self._places[digest]
+
+    def enter(self, places: Mapping[str, Span]) -> None:
+        """Take in what the file holds."""
+        self._places.update(places)
+
+    def may_be_named(self, digest: str) -> bool:
+        """Whether what is written from now on may name this list.
+
+        While the file is tidied up only what was added since counts: the others may be on their way out.
+        """
+        return digest in (self._places if self._since is None else self._since)
+
+    def add(self, digest: str, place: Span) -> None:
+        """Note that a list was written."""
+        self._places[digest] = place
+        if self._since is not None:
+            self._since[digest] = place
+
+    def begin(self) -> dict[str, Span]:
+        """Return all of them, as a compaction finds them."""
+        self._since = {}
+        return dict(self._places)
+
+    def leave(self) -> None:
+        """Nothing came of it."""
+        self._since = None
+
+    def end(self, stayed: Mapping[str, Span], shift: int) -> None:
+        """Take over where those stand that stayed; those that came meanwhile moved by so much."""
+        since, self._since = self._since or {}, None
+        moved = {digest: Span(place.offset + shift, place.length) for digest, place in since.items()}
+        self._places = {**stayed, **moved}
 
 
 class Book:
-    """The journal's own memory."""
+    """The journal's own memory. `lists` knows where the lists of tools stand."""
 
     def __init__(self, retention: Retention, segment_last: int = 0) -> None:
         self._retention = retention
@@ -114,6 +169,7 @@ class Book:
         self._segments: dict[int, int] = {}
         self._segment_last = segment_last
         self._since: dict[RunId, list[Span]] | None = None
+        self.lists = ListPlaces()
         self.size = 0
         self.waste = 0
 
@@ -135,12 +191,23 @@ class Book:
         known = self._known.get(run)
         return 0 if known is None else known.seq
 
+    def written_utc(self, run: RunId) -> float:
+        """Return when the run's last record was written, seconds of UTC; 0 for one that is not known."""
+        known = self._known.get(run)
+        return 0.0 if known is None else known.utc_s
+
     def last_seq(self) -> dict[RunId, int]:
         """Return those of all runs."""
         return {run: known.seq for run, known in self._known.items()}
 
-    def add(self, records: Sequence[Record], length: int) -> None:
-        """Note that records of one run, one at least, were written at the end, `length` bytes in all."""
+    def add(self, records: Sequence[Record], length: int, listed: int = 0) -> None:
+        """Note that records of one run, one at least, were written at the end, `length` bytes in all.
+
+        Before them go `listed` bytes: the list of tools that the first one names, where it was still to write.
+        """
+        if listed:
+            self.lists.add(records[0].toolset, Span(self.size, listed))
+            self.size += listed
         last = records[-1]
         run, tree = last.event.run, last.tree
         known = self._known.get(run)
@@ -150,6 +217,7 @@ class Book:
         elif known.over:
             self._reopen(known)
         known.seq, known.at, known.utc_s = last.seq, last.at, last.utc_s
+        known.toolset = records[0].toolset or known.toolset
         span = Span(self.size, length)
         self.size += length
         known.spans.append(span)
@@ -188,7 +256,10 @@ class Book:
     def where(self, run: RunId) -> tuple[tuple[Piece, ...], tuple[Span, ...]] | None:
         """Return where a run's lines are, in the archive and after that in the main file; None if it is not known."""
         known = self._known.get(run)
-        return None if known is None else (known.pieces, tuple(known.spans))
+        if known is None:
+            return None
+        listed = (self.lists[known.toolset],) if known.toolset else ()
+        return known.pieces, (*listed, *known.spans)
 
     def begin(self) -> Tidying:
         """Say what there is to tidy up; until `end` or `leave` what is added is remembered by itself."""
@@ -196,31 +267,37 @@ class Book:
         return Tidying(
             size=self.size,
             over={
-                run: Over(known.short, known.pieces, known.length())
+                run: Over(known.short, known.pieces, known.length(), known.toolset)
                 for run, known in self._loose.items()
                 if known.short is not None
             },
             forgotten=frozenset(self._forgotten),
             segment=self._segment_last + 1,
+            toolsets=self.lists.begin(),
+            staying=frozenset(known.toolset for known in self._loose.values() if known.short is None and known.toolset),
         )
 
     def leave(self) -> None:
         """Nothing came of it."""
         self._since = None
+        self.lists.leave()
 
     def end(self, plan: Tidying, done: Tidied) -> None:
         """Take over what came of it: the main file is another one now."""
         since, self._since = self._since or {}, None
         shift = done.size - plan.size
+        self.lists.end(done.toolsets, shift)
         self.size += shift
         self._segment_last = plan.segment
         if done.pieces:
             self._segments.setdefault(plan.segment, 0)
-        for run, piece in done.pieces.items():
+        for run, pieces in done.pieces.items():
             known = self._known.get(run)
             if known is not None:  # it may have been forgotten meanwhile
-                known.pieces = (*known.pieces, piece)
-                self._count(piece, 1)
+                known.pieces = (*known.pieces, *pieces)
+                known.toolset = ""
+                for piece in pieces:
+                    self._count(piece, 1)
         for run in list(self._loose):
             known = self._loose[run]
             later = [Span(span.offset + shift, span.length) for span in since.get(run, ())]

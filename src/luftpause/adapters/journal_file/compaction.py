@@ -9,6 +9,7 @@ Every step leaves a readable state behind, whatever happens after it:
 """
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO, Final
@@ -17,11 +18,12 @@ from luftpause.adapters.journal_file.book import Tidied, Tidying
 from luftpause.adapters.journal_file.disk import AppendFile, Folder
 from luftpause.adapters.journal_file.lines import Piece, encode, is_condensed
 from luftpause.adapters.journal_file.reading import Span, run_named
+from luftpause.adapters.journal_file.toolsets import digest_in
 from luftpause.core.model.ids import RunId
 
 MAIN: Final = "runs.jsonl"
 NEW: Final = MAIN + ".new"
-_BREATH_BYTES: Final = 128 * 1024
+_WORK_S: Final = 0.001
 _BREATH_S: Final = 0.002
 _BLOCK_BYTES: Final = 1024 * 1024
 _BLOCK_LINES: Final = 500
@@ -48,7 +50,7 @@ class Compaction:
     def __init__(self, folder: Folder, plan: Tidying, stop: threading.Event) -> None:
         self._folder = folder
         self._plan = plan
-        self._stop = stop
+        self._pace = _Pace(stop)
         self._file: AppendFile | None = None
         self._named = False
 
@@ -59,18 +61,28 @@ class Compaction:
             OSError: no room, for example.
             StoppedError: told so.
         """
+        self._pace.begin()
         self._folder.remove(NEW)
         file = self._file = self._folder.open(NEW)
         pieces = self._places()
         moved: dict[RunId, list[bytes]] = {run: [] for run in pieces}
+        lists: dict[str, bytes] = {}
         spans: dict[RunId, list[Span]] = {}
+        toolsets: dict[str, Span] = {}
         shortened: set[RunId] = set()
         size = 0
         block: list[bytes] = []
-        for line in self._paced(self._old_lines()):
-            run = run_named(line)
+        for line in self._old_lines():
+            self._pace.breathe()
+            digest = digest_in(line)
+            run = run_named(line) if digest is None else None
             if run in self._plan.forgotten:
                 continue
+            if digest is not None:
+                lists[digest] = line
+                if digest not in self._plan.staying or digest in toolsets:
+                    continue
+                toolsets[digest] = Span(size, len(line))
             stays = line
             if run is not None and run in pieces:
                 if not is_condensed(line):
@@ -88,8 +100,8 @@ class Compaction:
                 block.clear()
         file.append(b"".join(block))
         file.sync()
-        self._archive(moved, pieces)
-        return Tidied(size=size, spans=spans, pieces=pieces)
+        self._archive(lists, moved, pieces)
+        return Tidied(size=size, spans=spans, pieces=pieces, toolsets=toolsets)
 
     def follow(self, main: AppendFile) -> AppendFile:
         """Copy what was appended to the main file meanwhile, give the new one its name, and return it.
@@ -122,46 +134,72 @@ class Compaction:
         with self._folder.read(MAIN) as old:
             yield from _lines_up_to(old, self._plan.size)
 
-    def _places(self) -> dict[RunId, Piece]:
-        """Return where in the new segment the lines of each run will stand."""
-        pieces: dict[RunId, Piece] = {}
+    def _places(self) -> dict[RunId, tuple[Piece, ...]]:
+        """Return where in the new segment the lines of each run will stand: the list of its tools, then its own."""
+        pieces: dict[RunId, tuple[Piece, ...]] = {}
+        lists: dict[str, Piece] = {}
         offset = 0
+        for digest in dict.fromkeys(over.toolset for over in self._plan.over.values() if over.toolset):
+            lists[digest] = Piece(self._plan.segment, offset, self._plan.toolsets[digest].length)
+            offset += lists[digest].length
         for run, over in self._plan.over.items():
-            pieces[run] = Piece(self._plan.segment, offset, over.length)
+            self._pace.breathe()
+            own = Piece(self._plan.segment, offset, over.length)
+            pieces[run] = (lists[over.toolset], own) if over.toolset else (own,)
             offset += over.length
         return pieces
 
-    def _short(self, run: RunId, piece: Piece) -> bytes:
+    def _short(self, run: RunId, pieces: tuple[Piece, ...]) -> bytes:
         over = self._plan.over[run]
-        return encode(replace(over.short, archive=(*over.pieces, piece)))
+        return encode(replace(over.short, archive=(*over.pieces, *pieces)))
 
-    def _archive(self, moved: dict[RunId, list[bytes]], pieces: dict[RunId, Piece]) -> None:
-        """Write the moved lines into the new segment, run by run."""
+    def _archive(
+        self, lists: dict[str, bytes], moved: dict[RunId, list[bytes]], pieces: dict[RunId, tuple[Piece, ...]]
+    ) -> None:
+        """Write the lists of tools and the moved lines into the new segment, run by run."""
         if not moved:
             return
         name = segment_name(self._plan.segment)
         self._folder.remove(name)
         segment = self._folder.open(name)
         try:
+            for digest in dict.fromkeys(over.toolset for over in self._plan.over.values() if over.toolset):
+                if len(lists.get(digest, b"")) != self._plan.toolsets[digest].length:
+                    raise OSError(f"{MAIN} holds another list of tools than was written")
+                segment.append(lists[digest])
             for run, lines in moved.items():
+                self._pace.breathe()
                 data = b"".join(lines)
-                if len(data) != pieces[run].length:
+                if len(data) != pieces[run][-1].length:
                     raise OSError(f"{MAIN} holds other lines of {run} than were written")
                 segment.append(data)
             segment.sync()
         finally:
             segment.close()
 
-    def _paced(self, lines: Iterator[bytes]) -> Iterator[bytes]:
-        """Pass lines on, and let the loop have the interpreter in between."""
-        passed = 0
-        for line in lines:
-            yield line
-            passed += len(line)
-            if passed >= _BREATH_BYTES:
-                passed = 0
-                if self._stop.wait(_BREATH_S):
-                    raise StoppedError
+
+class _Pace:
+    """Lets the event loop have the interpreter after every millisecond of this thread's work."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._since = 0.0
+
+    def begin(self) -> None:
+        """Begin to count, in the thread that does the work."""
+        self._since = time.thread_time()
+
+    def breathe(self) -> None:
+        """Pause if it is time to.
+
+        Raises:
+            StoppedError: told so.
+        """
+        if time.thread_time() - self._since < _WORK_S:
+            return
+        if self._stop.wait(_BREATH_S):
+            raise StoppedError
+        self._since = time.thread_time()
 
 
 def _lines_up_to(file: BinaryIO, size: int) -> Iterator[bytes]:

@@ -8,18 +8,20 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from luftpause.adapters.journal_file.book import Book, Retention
 from luftpause.adapters.journal_file.compaction import MAIN, Compaction, StoppedError, segment_name
 from luftpause.adapters.journal_file.disk import Folder, Held
-from luftpause.adapters.journal_file.lines import NewerVersionError, Record, encode
+from luftpause.adapters.journal_file.lines import VERSION, NewerVersionError, Record, encode
 from luftpause.adapters.journal_file.opening import open_folder
 from luftpause.adapters.journal_file.reading_back import open_sources, read_back
+from luftpause.adapters.journal_file.toolsets import Toolsets
 from luftpause.adapters.journal_file.writer import GroupWriter
 from luftpause.core.model.ids import RunId
 from luftpause.core.runs.condensing import RunCondensed
+from luftpause.core.runs.events import Event, RunSpawned
 from luftpause.core.runs.replay import Entry, History
 from luftpause.ports.clock import WallClock
 from luftpause.ports.journal import JournalFailedError, Loaded, StaleAppendError
@@ -63,6 +65,7 @@ class FileJournal:
         self._clock = clock
         self._upkeep = upkeep or Upkeep()
         self._open: _Open | None = None
+        self._toolsets = Toolsets(VERSION)
 
     async def load(self) -> Loaded:
         """Lock the folder, mend a torn end, read everything and open for appending.
@@ -81,6 +84,7 @@ class FileJournal:
         book = Book(self._upkeep.retention, found.segment_last)
         for run, known in found.known.items():
             book.enter(run, known)
+        book.lists.enter(found.toolsets)
         book.size = found.size
         gone = set(book.expire(self._clock.utc()))
         self._open = _Open(lock=found.lock, writer=GroupWriter(found.file), book=book, epoch=found.epoch + 1)
@@ -97,14 +101,16 @@ class FileJournal:
         if epoch != journal.epoch or expected_seq != known:
             raise StaleAppendError(f"{run}: expected {epoch}/{expected_seq}, the journal is at {journal.epoch}/{known}")
         now = self._clock.utc()
+        first, toolset, lists = self._listed(journal.book, entries[0].event)
         records = [
             Record(seq=known + place, tree=tree, epoch=epoch, at=entry.at, utc_s=now, event=entry.event)
             for place, entry in enumerate(entries, start=1)
         ]
+        records[0] = replace(records[0], event=first, toolset=toolset)
         lines = b"".join(map(encode, records))
-        journal.book.add(records, len(lines))
+        journal.book.add(records, len(lines), len(lists))
         try:
-            await journal.writer.submit(lines)
+            await journal.writer.submit(lists + lines)
         except OSError as error:
             raise _failed(error) from error
         return known + len(entries)
@@ -136,6 +142,10 @@ class FileJournal:
         except OSError as error:
             raise JournalFailedError(f"the history of {run} cannot be read: {error}") from error
 
+    def written_utc(self, run: RunId) -> float:
+        """Return when a run's last record was handed in; see the port."""
+        return 0.0 if self._open is None else self._open.book.written_utc(run)
+
     async def close(self) -> None:
         """Write what is queued, then let go of file and folder."""
         journal, self._open = self._open, None
@@ -148,6 +158,17 @@ class FileJournal:
             await journal.writer.close()
         finally:
             journal.lock.close()
+
+    def _listed(self, book: Book, event: Event) -> tuple[Event, str, bytes]:
+        """Return an event as it is written, the list of tools that it names, and that list where it is still to write.
+
+        The list goes to the disk in one piece with whoever names it first.
+        """
+        if not isinstance(event, RunSpawned) or not event.tools:
+            return event, "", b""
+        toolset = self._toolsets.named(event.tools)
+        line = b"" if book.lists.may_be_named(toolset.digest) else toolset.line
+        return replace(event, tools=()), toolset.digest, line
 
     def _usable(self) -> _Open:
         if self._open is None:
@@ -177,7 +198,8 @@ class FileJournal:
             journal.exchange = None
             book.leave()
             journal.tidy_from = 2 * book.waste
-            logger.warning("journal_not_compacted", extra={"error": str(error) or "the runtime is shutting down"})
+            if isinstance(error, OSError):  # else the journal is closing, and the next start finds as much to do
+                logger.warning("journal_not_compacted", extra={"error": str(error)})
             await asyncio.to_thread(_quietly, work.abandon)
         else:
             journal.tidy_from = 0

@@ -1,34 +1,26 @@
 """One event as one line of JSON and back: `{"v", "seq", "run", "tree", "epoch", "at", "t", "kind", …, "crc"}`.
 
-A condensed run is a line too: `archive` tells where its history went, and its `seq` is that of its last event.
-
-`crc` is the CRC-32 of everything before it in the line, in hexadecimal, and always the last field. It tells a line
-that was written whole from one that was not; it is no protection against anybody.
+A condensed run is a line too: `archive` tells where its history went, and its `seq` is that of its last event. A spawn
+names the list of its tools, which is a line of its own: see `toolsets`.
 """
 
 import dataclasses
-import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, get_args
 
 import msgspec
 
+from luftpause.adapters.journal_file.checksums import BrokenLineError, require_sound, with_checksum
 from luftpause.core.model.ids import ActiveMs, RunId
 from luftpause.core.runs.condensing import RunCondensed
 from luftpause.core.runs.events import Event, RunSpawned
 
-VERSION: Final = 2
-_CRC_FIELD: Final = b',"crc":"'
-_CRC_TAIL_LEN: Final = len(_CRC_FIELD) + 8 + len(b'"}')
+VERSION: Final = 3
 
 
 class NewerVersionError(Exception):
     """The line is sound but was written by a newer luftpause."""
-
-
-class BrokenLineError(Exception):
-    """The line is not what was written."""
 
 
 class Piece(NamedTuple):
@@ -47,6 +39,7 @@ class Record:
         at: when it happened, on the clock of the run's tree.
         utc_s: the same in seconds since the Unix epoch, for people.
         archive: of a condensed run, where its lines are, in order.
+        toolset: of a spawn, the name of the list of its tools; the event is without them then.
     """
 
     seq: int
@@ -56,6 +49,7 @@ class Record:
     utc_s: float
     event: Event | RunCondensed
     archive: tuple[Piece, ...] = ()
+    toolset: str = ""
 
 
 class _Head(msgspec.Struct):
@@ -67,6 +61,7 @@ class _Head(msgspec.Struct):
     kind: str
     at: int = 0  # version 1 had no clocks
     archive: tuple[Piece, ...] = ()
+    toolset: str = ""  # before version 3 the tools themselves stood there
 
 
 def _kind(event_type: type[Event | RunCondensed]) -> str:
@@ -116,8 +111,10 @@ def encode(record: Record) -> bytes:
         fields["spawn"] = _unusual(record.event.spawn)
     else:
         fields.update(msgspec.to_builtins(record.event))
-    open_body = msgspec.json.encode(fields)[:-1]
-    return open_body + _CRC_FIELD + b"%08x" % zlib.crc32(open_body) + b'"}\n'
+    if record.toolset:
+        del fields["tools"]
+        fields["toolset"] = record.toolset
+    return with_checksum(msgspec.json.encode(fields)[:-1])
 
 
 def decode(line: bytes) -> Record:
@@ -127,13 +124,10 @@ def decode(line: bytes) -> Record:
         BrokenLineError: its checksum is off, or it holds no known event.
         NewerVersionError: its version is above ours.
     """
-    open_body, tail = line[:-_CRC_TAIL_LEN], line[-_CRC_TAIL_LEN:]
-    if tail != _CRC_FIELD + b"%08x" % zlib.crc32(open_body) + b'"}':
-        raise BrokenLineError("the checksum does not fit")
+    require_sound(line)
     try:
         head = _HEAD.decode(line)
-        if head.v > VERSION:
-            raise NewerVersionError(f"record version {head.v}, this luftpause knows up to {VERSION}")
+        refuse_newer(head.v)
         decoder = _DECODERS.get(head.kind)
         if decoder is None:
             raise BrokenLineError(f"there is no event {head.kind!r}")
@@ -149,7 +143,18 @@ def decode(line: bytes) -> Record:
         utc_s=utc_s,
         event=event,
         archive=head.archive,
+        toolset=head.toolset,
     )
+
+
+def refuse_newer(version: int) -> None:
+    """Look at the version of a sound line.
+
+    Raises:
+        NewerVersionError: it is above ours.
+    """
+    if version > VERSION:
+        raise NewerVersionError(f"record version {version}, this luftpause knows up to {VERSION}")
 
 
 def _unusual(value: RunCondensed | RunSpawned) -> dict[str, object]:

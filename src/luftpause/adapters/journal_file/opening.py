@@ -9,7 +9,7 @@ from luftpause.adapters.journal_file.book import Known
 from luftpause.adapters.journal_file.compaction import MAIN, NEW, segment_number
 from luftpause.adapters.journal_file.disk import AppendFile, Folder, Held
 from luftpause.adapters.journal_file.lines import Piece
-from luftpause.adapters.journal_file.reading import RunLines, Scan, scan
+from luftpause.adapters.journal_file.reading import RunLines, Scan, Span, scan
 from luftpause.adapters.journal_file.reading_back import open_sources, read_back
 from luftpause.core.model.ids import RunId
 from luftpause.core.runs.condensing import RunCondensed
@@ -27,6 +27,7 @@ class Found:
         file: the main file, at its end; `size` bytes.
         segment_last: the highest number of a segment, 0 for none.
         known: in the order of their last records.
+        toolsets: where each list of tools stands in the main file.
     """
 
     lock: Held
@@ -36,6 +37,7 @@ class Found:
     segment_last: int
     histories: tuple[History, ...]
     known: dict[RunId, Known]
+    toolsets: dict[str, Span]
 
 
 def open_folder(folder: Folder) -> Found:
@@ -66,6 +68,7 @@ def open_folder(folder: Folder) -> Found:
         segment_last=max(segments, default=0),
         histories=histories,
         known=known,
+        toolsets=seen.toolsets,
     )
 
 
@@ -107,6 +110,7 @@ def _known(lines: RunLines) -> Known:
         over=lines.kept is not None and not lines.spans,
         at=lines.at,
         utc_s=lines.utc_s,
+        toolset=lines.toolset,
     )
 
 

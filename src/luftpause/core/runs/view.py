@@ -76,7 +76,6 @@ class RunView:
         pending_approvals: in the order asked for; empty unless AwaitingApproval.
         budget: None where the spawn gave none.
         origin_run: the run of the LLM door whose tool call or thread spawned it, once that was found.
-        changed_utc: when it came to what it is doing, for people, in seconds; time without a runtime is left out.
     """
 
     spawn: RunSpawned
@@ -93,7 +92,6 @@ class RunView:
     pending_approvals: tuple[PendingApproval, ...]
     budget: BudgetView | None
     origin_run: RunId | None
-    changed_utc: float
 
     @property
     def run(self) -> RunId:
@@ -134,7 +132,6 @@ def view(state: State, run: RunId, now: ActiveMs) -> RunView:
         pending_approvals=pending,
         budget=_budget(known, now),
         origin_run=known.origin_run,
-        changed_utc=known.spawn.utc + (_changed(known) - known.began) / 1000,
     )
 
 
@@ -172,14 +169,6 @@ def _describe(phase: Phase) -> tuple[RunStatus, str]:
         case _:
             assert_never(phase)
     return status, word
-
-
-def _changed(run: Run) -> ActiveMs:
-    match run.phase:
-        case Finished() | Failed() | Cancelled():
-            return run.ended
-        case waiting:
-            return waiting.since
 
 
 def _error(phase: Phase) -> str | None:

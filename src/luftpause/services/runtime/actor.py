@@ -9,7 +9,8 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Final, assert_never
+from functools import partial
+from typing import Final, TypeVar, assert_never
 
 from luftpause.core.model.ids import RunId
 from luftpause.core.runs.actions import (
@@ -49,6 +50,8 @@ from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.reply_check import checked
 from luftpause.services.runtime.tool_check import UnsoundCall, arguments_for, verdict
 
+T = TypeVar("T")
+LONG_CHARS: Final = 4_000
 SHUTTING_DOWN: Final = "the runtime is shutting down"
 logger = logging.getLogger("luftpause.runtime")
 
@@ -275,7 +278,7 @@ class RunActor:
 
     async def _check_call(self, action: CheckCall) -> None:
         run = self._standing
-        found = verdict(action, run.spawn.tools)
+        found = await _judged(action.arguments, lambda: verdict(action, run.spawn.tools))
         if isinstance(found, UnsoundCall):
             self.put(ToolCallRejected(run=action.run, call=action.call, text=found.text))
             return
@@ -293,7 +296,9 @@ class RunActor:
     async def _call_tool(self, action: CallTool) -> None:
         started = asyncio.get_running_loop().time()
         tool = find(self._standing.spawn.tools, action.tool)
-        arguments = None if tool is None else arguments_for(tool, action.arguments)
+        arguments = (
+            None if tool is None else await _judged(action.arguments, partial(arguments_for, tool, action.arguments))
+        )
         # Only sound calls are recorded as intended; a later version may see soundness otherwise.
         outcome = ToolOutcome(text="Error: this call cannot be made any more", failed=True)
         if tool is not None and arguments is not None:
@@ -310,7 +315,7 @@ class RunActor:
         )
 
     async def _check_answer(self, action: CheckAnswer) -> None:
-        found = verdict_on(action.text, action.schema)
+        found = await asyncio.to_thread(verdict_on, action.text, action.schema)
         if isinstance(found, Misfit):
             self.put(AnswerRejected(run=action.run, complaint=found.complaint))
         else:
@@ -319,6 +324,11 @@ class RunActor:
     @property
     def _standing(self) -> Run:
         return self._around.ledger.state.runs[self.run]
+
+
+async def _judged(text: str, judge: Callable[[], T]) -> T:
+    """Return what comes of judging arguments: in a thread where they are so long that it takes its time."""
+    return await asyncio.to_thread(judge) if len(text) > LONG_CHARS else judge()
 
 
 def _ms_since(started: float) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from luftpause.services.runtime.schema_fit import misfit
+from luftpause.services.runtime.schema_fit import strictly
 from luftpause.services.runtime.soundness import oddity
 
 _FENCED: Final = re.compile(r"\A```[a-zA-Z]*\n(.*)\n```\Z", re.DOTALL)
@@ -29,14 +29,17 @@ class Misfit:
 
 
 def verdict_on(text: str, schema: Mapping[str, object]) -> Fit | Misfit:
-    """Return whether an answer fits. A fence around it, as models like to put, is no fault."""
+    """Return whether an answer fits. A fence around it, as models like to put, is no fault.
+
+    A long answer takes its time, so this belongs in a thread.
+    """
     plain = text.strip()
     fenced = _FENCED.match(plain)
     try:
         value: object = msgspec.json.decode(fenced.group(1) if fenced else plain)
     except (ValueError, RecursionError):
         return Misfit("it is not JSON, or not JSON alone")
-    complaint = oddity({"answer": value}) or misfit(value, schema)
+    complaint = oddity({"answer": value}) or strictly(value, schema)
     return Misfit(complaint) if complaint else Fit(value)
 
 

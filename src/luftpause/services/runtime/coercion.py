@@ -20,10 +20,12 @@ from typing import Final
 
 import msgspec
 
-from luftpause.services.runtime.schema_fit import is_of, kinds_of, misfit, target_of
+from luftpause.services.runtime.schema_fit import misfit
+from luftpause.services.runtime.schema_words import is_of, kinds_of, target_of
 
 STEPS_MAX: Final = 5_000
 _JUDGEMENTS_MAX: Final = 100
+_JUDGEMENT_STEPS_MAX: Final = 500
 _DEPTH_MAX: Final = 50
 _WHOLE: Final = re.compile(r"[+-]?\d{1,18}(?:\.0{1,18})?")
 _NUMBER: Final = re.compile(r"[+-]?\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?")
@@ -116,7 +118,10 @@ class _Fitter:
 
     def _fits(self, value: object, part: object) -> bool:
         self._judgements += 1
-        return part is None or self._judgements > _JUDGEMENTS_MAX or not misfit(value, self._root, part=part)
+        return part is None or self._judgements > _JUDGEMENTS_MAX or not self._misfit(value, part)
+
+    def _misfit(self, value: object, part: object) -> str:
+        return misfit(value, self._root, part=part, steps=_JUDGEMENT_STEPS_MAX)
 
 
 def _as(kind: str, value: object) -> object:

@@ -68,7 +68,8 @@ def app_around(service: RuntimeService, server: Server[object], close: Callable[
         seen = service.glance(None if principal.sees_all else principal.name, int(limit))
         shown = await seen.each(lambda run: (_run(run), run.run, run.origin_run))
         runs, origins = [row for row, _, _ in shown], _origins((run, above) for _, run, above in shown)
-        body = msgspec.json.encode({"runs": runs, "omitted": seen.left_out, "origins": origins})
+        scope = "all" if principal.sees_all else "own"
+        body = msgspec.json.encode({"scope": scope, "runs": runs, "omitted": seen.left_out, "origins": origins})
         return Response(body, media_type="application/json")
 
     async def health(_request: Request) -> Response:

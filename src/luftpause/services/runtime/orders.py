@@ -7,7 +7,7 @@ from luftpause.core.model.ids import CALLER_BYTES_MAX, CallerId, ModelName, Prin
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.runs.events import DEFAULT_REPLY_TOKENS_MAX, DEFAULT_TOOL_CALLS_MAX, Limits, Origin
 from luftpause.core.runs.messages import Message
-from luftpause.services.runtime.schema_fit import shown
+from luftpause.services.runtime.schema_words import shown
 
 
 class SpawnRefusedError(Exception):

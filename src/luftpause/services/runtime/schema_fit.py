@@ -1,212 +1,183 @@
-"""Whether a value fits a JSON schema, judged within a fixed number of steps.
+"""Whether a value fits a JSON schema, by the draft that the schema names, within a fixed number of steps.
 
-Schemas come from tool servers and arguments from models, so neither may cost much: a pattern that backtracks, or a
-schema that refers to itself without end, must not hold up everybody else. What cannot be judged in few steps counts as
-fitting, for a tool server checks its own arguments anyway. For the same reason only keywords that narrow are looked at:
-`type`, `enum`, `const`, `required`, `properties`, `additionalProperties`, `items`, `prefixItems`, `allOf`, `anyOf`,
-`oneOf` (as `anyOf`), `$ref` within the schema, and the bounds of numbers and lengths. `pattern` and all else is left to
-the server. So a complaint is always right, and that there is none promises nothing.
+Every keyword of the draft counts, and the formats of `schema_formats`. Nothing is ever fetched: a reference that leads
+out of the schema leads nowhere. What `schema_drafts` cannot judge counts as fitting, so a complaint is always right;
+whoever must be sure looks with `unsound_schema` first, and asks `strictly`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import ge, gt, le, lt
-from typing import Final, TypeGuard
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
 
-STEPS_MAX: Final = 10_000
-_DEPTH_MAX: Final = 100
-_SHOWN_MAX: Final = 60
+from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.protocols import Validator
+from referencing import Registry
 
-_BOUNDS: Final[tuple[tuple[str, Callable[[float, float], bool], str], ...]] = (
-    ("minimum", ge, "less than the minimum of"),
-    ("maximum", le, "greater than the maximum of"),
-    ("exclusiveMinimum", gt, "not greater than"),
-    ("exclusiveMaximum", lt, "not less than"),
+from luftpause.services.runtime.schema_drafts import DRAFTS, LATEST, PURSE, Purse, TooMuchError
+from luftpause.services.runtime.schema_words import shown
+
+Judged: TypeAlias = Callable[[object], Iterable[ValidationError]]
+
+STEPS_MAX: Final = 5_000
+"""Of one judgement in the event loop; about four microseconds each."""
+
+ANSWER_STEPS_MAX: Final = 500_000
+"""For what is judged once and in a thread of its own."""
+
+NODES_MAX: Final = 20_000
+"""Objects, lists and values in a schema; a larger one judges nothing."""
+
+TOO_MUCH: Final = "it is too large, or too deep, to be checked"
+_NOTHING_ELSE: Final[Registry[Any]] = Registry()
+_JUDGES_KEPT: Final = 256
+_MESSAGE_MAX: Final = 200
+_COUNTED: Final = frozenset(
+    f"{side}{what}" for side in ("min", "max") for what in ("Length", "Items", "Properties", "Contains")
 )
-KINDS: Final[Mapping[str, tuple[type, ...]]] = {
-    "object": (dict,),
-    "array": (list, tuple),
-    "string": (str,),
-    "boolean": (bool,),
-    "null": (type(None),),
-    "number": (int, float),
-    "integer": (int, float),
-}
-_LENGTHS: Final = (("Length", str), ("Items", list | tuple), ("Properties", dict))
+_PLACE_MAX: Final = 60
+_PLACES_MAX: Final = 8
 
 
-class _CannotJudgeError(Exception):
-    """It takes more steps than it is worth."""
-
-
-def misfit(value: object, schema: Mapping[str, object], *, part: object = None) -> str:
+def misfit(value: object, schema: Mapping[str, object], *, part: object = None, steps: int = STEPS_MAX) -> str:
     """Return what is wrong with a value in one short sentence, empty when it fits or cannot be judged.
 
     With `part` it is judged by that part of the schema.
     """
     try:
-        return _Judge(schema).complaint(value, schema if part is None else part, ())
-    except _CannotJudgeError:
+        return _complaint(value, schema, part, steps)
+    except (TooMuchError, RecursionError):
         return ""
 
 
-def kinds_of(schema: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the types that a schema names, or those of the only values that it allows; empty when it does not say."""
-    wanted = schema.get("type")
-    names = [wanted] if isinstance(wanted, str) else wanted
-    if _is_names(names):
-        return tuple(names)
-    choices = [schema["const"]] if "const" in schema else schema.get("enum")
-    known = {type(choice) for choice in choices} if isinstance(choices, list) else set()
-    return tuple(name for name in KINDS if known & set(KINDS[name]))
+def strictly(value: object, schema: Mapping[str, object], steps: int = ANSWER_STEPS_MAX) -> str:
+    """Return the same, and a complaint where there is too much to judge too."""
+    try:
+        return _complaint(value, schema, None, steps)
+    except (TooMuchError, RecursionError):
+        return TOO_MUCH
 
 
-def is_of(value: object, kind: str) -> bool:
-    """Say whether a value is of a type that JSON schemas name; of one that they do not, every value is."""
-    if kind not in KINDS:
-        return True
-    if isinstance(value, bool):
-        return kind == "boolean"
-    if kind == "integer" and isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, KINDS[kind])
+def draft_of(schema: Mapping[str, object]) -> str | None:
+    """Return which draft a schema is of, None for one that nobody knows."""
+    named = schema.get("$schema", LATEST)
+    draft = named.removesuffix("#") if isinstance(named, str) else ""
+    return draft if draft in DRAFTS else None
 
 
-def target_of(reference: object, root: Mapping[str, object], otherwise: object = True) -> object:
-    """Return what a reference within a schema points at, `otherwise` for what is not there or elsewhere."""
-    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-        return otherwise
-    target: object = root
-    for part in reference.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(target, Mapping) or name not in target:
-            return otherwise
-        target = target[name]
-    return target
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What cannot be judged wherever in a schema it stands.
+
+    Attributes:
+        nested_draft: a part of the schema names a draft of its own.
+        mixed: it has `unevaluatedProperties` and `patternProperties`, which the library would try with patterns of its
+            own: they may take for ever.
+    """
+
+    nested_draft: bool
+    mixed: bool
 
 
-def shown(value: object) -> str:
-    """Return a value as a message may repeat it: short, however long it is."""
-    text = repr(value[: _SHOWN_MAX * 2] if isinstance(value, str) else value)
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+def survey(schema: Mapping[str, object]) -> Survey | None:
+    """Look through a schema; None if it is too large."""
+    level: list[object] = list(schema.values())
+    keys, nested, nodes = set(schema), False, 0
+    while level:
+        nodes += len(level)
+        if nodes > NODES_MAX:
+            return None
+        inner: list[object] = []
+        for part in level:
+            if isinstance(part, Mapping):
+                nested = nested or isinstance(part.get("$schema"), str)
+                keys.update(part)
+                inner.extend(part.values())
+            elif isinstance(part, list):
+                inner.extend(part)
+        level = inner
+    return Survey(nested, {"unevaluatedProperties", "patternProperties"} <= keys)
 
 
-class _Judge:
-    def __init__(self, root: Mapping[str, object]) -> None:
-        self._root = root
-        self._steps = 0
-        self._depth = 0
+def judge_of(schema: Mapping[str, object]) -> "Judging | None":
+    """Return what judges by a schema, None where nothing can: it is too large, or not of one known draft."""
+    return _JUDGES.judge_of(schema)
 
-    def complaint(self, value: object, schema: object, path: tuple[object, ...]) -> str:
-        """Return the first thing that is wrong at a place, empty for none."""
-        self._spend(1)
-        if schema is False:
-            return _at(path, f"{shown(value)} is not allowed")
-        # A schema with an id of its own is a document of its own: what it refers to is elsewhere.
-        if not isinstance(schema, Mapping) or ("$id" in schema and schema is not self._root):
-            return ""
-        self._depth += 1
-        if self._depth > _DEPTH_MAX:
-            raise _CannotJudgeError
-        try:
-            if "$ref" in schema:
-                # Older drafts ignore whatever stands beside it.
-                return self.complaint(value, target_of(schema["$ref"], self._root), path)
-            plain = _wrong_kind(value, schema) or _out_of_bounds(value, schema)
-            return (
-                (_at(path, plain) if plain else "")
-                or self._in_members(value, schema, path)
-                or self._in_items(value, schema, path)
-                or self._in_branches(value, schema, path)
-            )
-        finally:
-            self._depth -= 1
 
-    def _spend(self, steps: int) -> None:
-        self._steps += steps
-        if self._steps > STEPS_MAX:
-            raise _CannotJudgeError
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """A schema's validator; `mixed` as in the survey."""
 
-    def _in_members(self, value: object, schema: Mapping[str, object], path: tuple[object, ...]) -> str:
-        if not isinstance(value, dict):
-            return ""
-        required = schema.get("required")
-        missing = [name for name in required if name not in value] if _is_names(required) else []
-        if missing:
-            return _at(path, f"{shown(missing[0])} is a required property")
-        properties = schema.get("properties", {})
-        listed = properties if isinstance(properties, Mapping) else {}
-        more = True if "patternProperties" in schema else schema.get("additionalProperties", True)
-        self._spend(len(value))
-        for name, member in value.items():
-            if name not in listed and more is False:
-                return _at(path, f"Additional properties are not allowed ({shown(name)} was unexpected)")
-            told = self.complaint(member, listed.get(name, more), (*path, name))
-            if told:
-                return told
+    validator: Validator
+    mixed: bool
+
+
+class _Judges:
+    """Those of the schemas that were used lately, for any thread. Schemas are values: nobody changes one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[int, tuple[Mapping[str, object], Judging | None]] = OrderedDict()
+
+    def judge_of(self, schema: Mapping[str, object]) -> Judging | None:
+        with self._lock:
+            known = self._kept.get(id(schema))
+            if known is not None and known[0] is schema:
+                self._kept.move_to_end(id(schema))
+                return known[1]
+        made = _made(schema)
+        with self._lock:
+            self._kept[id(schema)] = (schema, made)
+            if len(self._kept) > _JUDGES_KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+
+_JUDGES: Final = _Judges()
+
+
+def _made(schema: Mapping[str, object]) -> Judging | None:
+    draft, seen = draft_of(schema), survey(schema)
+    # The library would leave our draft for its own at a part that names one; the root's is read here.
+    if draft is None or seen is None or seen.nested_draft:
+        return None
+    plain = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
+    try:
+        validator = DRAFTS[draft](plain, registry=_NOTHING_ELSE, format_checker=DRAFTS[draft].FORMAT_CHECKER)
+    except (TypeError, AttributeError, ValueError, LookupError):
+        return None  # an id that is none
+    return Judging(validator, seen.mixed)
+
+
+def _complaint(value: object, schema: Mapping[str, object], part: object, steps: int) -> str:
+    judging = judge_of(schema)
+    if judging is None or not (part is None or isinstance(part, Mapping | bool)):
         return ""
-
-    def _in_items(self, value: object, schema: Mapping[str, object], path: tuple[object, ...]) -> str:
-        if not isinstance(value, list | tuple):
-            return ""
-        items = schema.get("items", True)
-        first = schema.get("prefixItems", items)
-        first = first if isinstance(first, list) else []
-        rest = True if isinstance(items, list) else items
-        for place, item in enumerate(value):
-            told = self.complaint(item, first[place] if place < len(first) else rest, (*path, place))
-            if told:
-                return told
-        return ""
-
-    def _in_branches(self, value: object, schema: Mapping[str, object], path: tuple[object, ...]) -> str:
-        every = schema.get("allOf")
-        for branch in every if isinstance(every, list) else ():
-            told = self.complaint(value, branch, path)
-            if told:
-                return told
-        for keyword in ("anyOf", "oneOf"):
-            branches = schema.get(keyword)
-            if not isinstance(branches, list) or not branches:
-                continue
-            complaints = [self.complaint(value, branch, path) for branch in branches]
-            if all(complaints):
-                return complaints[0] if len(complaints) == 1 else f"{complaints[0]}, nor does any other form fit"
-        return ""
+    judge = judging.validator
+    if part is not None and part is not schema:
+        judge = judge.evolve(schema=part)
+    token = PURSE.set(Purse(steps, mixed=judging.mixed))
+    try:
+        found = best_match(cast(Judged, judge.iter_errors)(value))
+        return "" if found is None else told_of(found)
+    finally:
+        PURSE.reset(token)
 
 
-def _wrong_kind(value: object, schema: Mapping[str, object]) -> str:
-    wanted = schema.get("type")
-    names = [wanted] if isinstance(wanted, str) else wanted
-    if _is_names(names) and names and not any(is_of(value, name) for name in names):
-        return f"{shown(value)} is not of type {', '.join(map(shown, names))}"
-    choices = schema.get("enum")
-    if isinstance(choices, list) and value not in choices:
-        return f"{shown(value)} is not one of {shown(choices)}"
-    if "const" in schema and value != schema["const"]:
-        return f"{shown(schema['const'])} was expected, not {shown(value)}"
-    return ""
+def told_of(error: ValidationError) -> str:
+    """Return where something is wrong, and what, in one short sentence."""
+    path = list(error.absolute_path)[:_PLACES_MAX]
+    where = ".".join(str(part)[:_PLACE_MAX] for part in path)
+    return f"{where}: {_message(error)}" if where else _message(error)
 
 
-def _out_of_bounds(value: object, schema: Mapping[str, object]) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        for keyword, holds, told in _BOUNDS:
-            bound = schema.get(keyword)
-            if isinstance(bound, int | float) and not isinstance(bound, bool) and not holds(value, bound):
-                return f"{shown(value)} is {told} {shown(bound)}"
-    for what, kind in _LENGTHS:
-        if isinstance(value, kind):
-            least, most = schema.get(f"min{what}"), schema.get(f"max{what}")
-            if isinstance(least, int | float) and len(value) < least:
-                return f"{shown(value)} is too short, the least is {shown(least)}"
-            if isinstance(most, int | float) and len(value) > most:
-                return f"{shown(value)} is too long, the most is {shown(most)}"
-    return ""
-
-
-def _is_names(value: object) -> TypeGuard[list[str]]:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
-
-
-def _at(path: Sequence[object], told: str) -> str:
-    where = ".".join(str(part)[:_SHOWN_MAX] for part in path[:8])
-    return f"{where}: {told}" if where else told
+def _message(error: ValidationError) -> str:
+    message, keyword = error.message, str(error.validator)
+    if len(message) > _MESSAGE_MAX:
+        return f"{shown(error.instance)} does not fit {keyword} {shown(error.validator_value)}"
+    if keyword in _COUNTED:
+        return f"{message} ({keyword}: {shown(error.validator_value)})"
+    if keyword in ("anyOf", "oneOf") and error.context:
+        return f"{message} ({_message(error.context[0])}, and so on)"
+    return message

@@ -44,6 +44,8 @@ class RuntimeService:
     Attributes:
         approvals: decisions on tool calls that wait for a person.
         catalogue: returns the tools that runs can be given, by name.
+        note_on: returns what whoever orders a run should know of where it stands, empty for nothing.
+        changed_utc: returns when anything was last put on record of a known run, for people: seconds of UTC.
     """
 
     def __init__(
@@ -63,6 +65,8 @@ class RuntimeService:
         self._ledger = Ledger(journal, self._metrics, self._waits.ring)
         self._lives = Lives(self._ledger, turns, tools, self._waits)
         self._spawner = Spawner(self._ledger, self._lives, tools, self.settings, models)
+        self.note_on: Callable[[SpawnOrder], str] = self._spawner.note_on
+        self.changed_utc: Callable[[RunId], float] = journal.written_utc
         self.approvals = Approvals(self._ledger, self._lives, self._waits)
         self._open = False
 

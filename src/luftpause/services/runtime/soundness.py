@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from luftpause.services.runtime.schema_fit import shown
+from luftpause.services.runtime.schema_words import shown
 
 DEPTH_MAX: Final = 100
 """Lists and objects within each other; the parsers and writers that we pass values to end at a few hundred."""

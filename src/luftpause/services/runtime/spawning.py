@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import logging
 import re
 import secrets
 import time
@@ -24,11 +25,16 @@ from luftpause.services.runtime.answer_check import with_shape
 from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.lives import Lives
 from luftpause.services.runtime.orders import NotKeptError, RuntimeSettings, SpawnOrder, SpawnRefusedError
-from luftpause.services.runtime.schema_fit import shown
 from luftpause.services.runtime.schema_soundness import unsound_schema
+from luftpause.services.runtime.schema_words import shown
 from luftpause.services.runtime.tool_check import names_of
 
 _TRACE: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+STANDS_ALONE: Final = (
+    "it stands alone: the tool call that asked for it is of no run that this token has here, so it counts for no other"
+    " run's budget and no other run's end is its own"
+)
+logger = logging.getLogger("luftpause.runtime")
 Models = Callable[[], Awaitable[Sequence[ModelName]]]
 
 
@@ -79,6 +85,15 @@ class Spawner:
                 raise SpawnRefusedError(f"nothing was spawned: {SHUTTING_DOWN}") from None
             raise
 
+    def note_on(self, order: SpawnOrder) -> str:
+        """Return what whoever orders a run should know of where it stands, empty for nothing.
+
+        Runs belong to principals, so a run of somebody else's is none to a token: one cannot tell the two apart.
+        """
+        if order.spawner is None or order.parent is not None or self._spawner_of(order) is not None:
+            return ""
+        return STANDS_ALONE
+
     def refuse_if_closed(self) -> None:
         """Raise SpawnRefusedError unless runs can begin."""
         if self._lives.failure:
@@ -99,7 +114,7 @@ class Spawner:
             done.exception()  # seen: whoever spawned may have left already
 
     async def _begin(self, order: SpawnOrder, digest: str) -> RunId:
-        slip = "" if order.output_schema is None else unsound_schema(order.output_schema)
+        slip = "" if order.output_schema is None else await asyncio.to_thread(unsound_schema, order.output_schema)
         if slip:
             raise SpawnRefusedError(f"no answer can be checked by this outputSchema: {slip}")
         order = self._in_its_place(order)
@@ -122,6 +137,8 @@ class Spawner:
             raise SpawnRefusedError(f"nothing was spawned: {error}") from error
         finally:
             del self._arriving[spawned.run]
+        if self.note_on(order):
+            logger.info("spawn_stands_alone", extra={"run": spawned.run, "said_spawner": order.spawner})
         return spawned.run
 
     def _in_its_place(self, order: SpawnOrder) -> SpawnOrder:
@@ -130,9 +147,8 @@ class Spawner:
         Raises:
             SpawnRefusedError: it is to stand elsewhere, where that would not hold.
         """
-        state = self._ledger.state
-        spawner = None if order.spawner is None else state.runs.get(order.spawner)
-        if spawner is None or spawner.spawn.principal != order.principal:
+        state, spawner = self._ledger.state, self._spawner_of(order)
+        if spawner is None:
             return order
         own = spawner.spawn.run
         if order.parent is None:
@@ -140,6 +156,11 @@ class Spawner:
         if order.parent != own and all(above.spawn.run != own for above in ancestors(state, RunId(order.parent))):
             raise SpawnRefusedError(f"a sub-agent spawns below itself only, not below {shown(order.parent)}")
         return order
+
+    def _spawner_of(self, order: SpawnOrder) -> Run | None:
+        """Return the sub-agent whose tool call the order is, None where it is no run of the same principal here."""
+        spawner = None if order.spawner is None else self._ledger.state.runs.get(order.spawner)
+        return None if spawner is None or spawner.spawn.principal != order.principal else spawner
 
     def _refuse_family(self, order: SpawnOrder) -> None:
         """Look whether the run may stand where it is to stand, and whether all it comes after is there.

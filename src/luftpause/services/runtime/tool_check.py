@@ -14,7 +14,8 @@ import msgspec
 from luftpause.core.runs.actions import CheckCall
 from luftpause.core.runs.tools import ToolSpec, find
 from luftpause.services.runtime.coercion import fitted
-from luftpause.services.runtime.schema_fit import kinds_of, misfit, shown
+from luftpause.services.runtime.schema_fit import misfit
+from luftpause.services.runtime.schema_words import kinds_of, shown
 from luftpause.services.runtime.soundness import oddity
 
 _SHAPE_MAX: Final = 2000

@@ -32,7 +32,6 @@ VIEW = RunView(
     pending_approvals=(PENDING, replace(PENDING, call=ToolCallId("c2"))),
     budget=None,
     origin_run=None,
-    changed_utc=0.0,
 )
 
 

@@ -8,15 +8,16 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import RequestParamsMeta
 
-from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, RunId, ToolCallId
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.runs.call_keys import key_of
 from luftpause.core.runs.events import Limits, Origin
 from luftpause.ports.tools import KEY_FIELD
 from luftpause.ports.turns import TurnReply, TurnRequest
 from luftpause.services.runtime.orders import RuntimeSettings
+from luftpause.services.runtime.spawning import STANDS_ALONE
 from services.runtime.mcp_door.doors import Door, Mode, both_eras, complaint, content, door, run_of, spawn
-from services.runtime.runtime_fakes import FakeTools, hold, in_time, look, look_once, text
+from services.runtime.runtime_fakes import FakeTools, hold, in_time, look, look_once, order, text
 
 META = {"luftpause/caller": "by-meta"}
 
@@ -163,6 +164,22 @@ def test_what_a_sub_agent_begins_through_this_door_ends_with_it(mode: Mode, tool
 
 
 @both_eras
+def test_what_no_sub_agent_of_the_same_token_begins_stands_alone_and_says_so(mode: Mode) -> None:
+    async def live() -> None:
+        async with door() as it, it.client(mode) as client:
+            foreign = await it.world.service.spawn(order(principal=PrincipalId("zoe")))
+            for run in (foreign, RunId("run_elsewhere")):
+                meta = cast("RequestParamsMeta", {KEY_FIELD: key_of(run, 1, ToolCallId("c1"))})
+                spawned = content(await client.call_tool("spawn", {"task": "more"}, meta=meta))
+                ran = content(await client.call_tool("run", {"task": "more"}, meta=meta))
+                assert spawned["note"] == ran["note"] == STANDS_ALONE
+                assert ran["parent"] is None
+            assert "note" not in content(await client.call_tool("run", {"task": "more"}))
+
+    in_time(live())
+
+
+@both_eras
 def test_a_client_that_leaves_while_it_waits_ends_nothing_but_its_wait(mode: Mode) -> None:
     async def live() -> None:
         finish = asyncio.Event()
@@ -241,8 +258,8 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("approve", {"handle": "run_x", "allow": "yes"}, "allow: 'yes' is not of type 'boolean'"),
     ("send", {"handle": "run_x", "message": "x"}, "there is no run 'run_x'"),
     ("transcript", {"handle": "run_x"}, "there is no run 'run_x'"),
-    ("decide", {"input": "x", "labels": ["one"]}, "labels: ['one'] is too short, the least is 2"),
-    ("decide", {"input": "x", "labels": [str(n) for n in range(21)]}, "is too long, the most is 20"),
+    ("decide", {"input": "x", "labels": ["one"]}, "labels: ['one'] is too short (minItems: 2)"),
+    ("decide", {"input": "x", "labels": [str(n) for n in range(21)]}, "is too long (maxItems: 20)"),
     ("decide", {"labels": ["a", "b"]}, "'input' is a required property"),
     ("spawn", {"task": "x", "serviceClass": "urgent"}, "'urgent' is not one of ['interactive', 'batch']"),
     ("spawn", {"task": "x", "maxToolCalls": -1}, "maxToolCalls: -1 is less than the minimum of 0"),

@@ -1,5 +1,7 @@
 """`run` as a task of the extension, on the wire."""
 
+import time
+from datetime import datetime
 from typing import Any
 
 import httpx2
@@ -68,6 +70,33 @@ def test_an_approval_inside_is_asked_by_the_task_and_answered_with_an_update() -
 async def acked(wire: Wire, method: str, task: str, **more: object) -> bool:
     answer = await wire.ok(method, {"taskId": task, **more}, name=task)
     return set(answer) == {"resultType", "_meta"} and answer["resultType"] == "complete"
+
+
+def test_a_task_was_last_updated_when_anything_of_it_was_last_put_on_record() -> None:
+    async def live() -> None:
+        journal = MemoryJournal(now_s=time.time() + 1000)
+        async with door(journal=journal) as it, Wire.at(it.url) as wire:
+            task = (await wire.call("run", {"task": "find the moon", **ASKS}))["taskId"]
+            await until_asked(it, task)
+            asked = await wire.ok("tasks/get", {"taskId": task}, name=task)
+            it.world.journal.now_s += 60.0
+            it.world.turns.say = hold
+            assert await acked(wire, "tasks/update", task, inputResponses=dict.fromkeys(asked["inputRequests"], ALLOW))
+            answered = await wire.ok("tasks/get", {"taskId": task}, name=task)
+            assert answered["status"] == "working"
+            assert seconds_between(asked, answered) >= 60
+        later = MemoryJournal(kept=journal.kept, epoch=journal.epoch, utc_s=journal.utc_s, now_s=journal.now_s + 3600)
+        async with door(journal=later) as it, Wire.at(it.url) as wire:
+            done = await until_over(wire, task)
+            assert done["createdAt"] == asked["createdAt"]
+            assert seconds_between(asked, done) >= 3660, "time without a runtime is time too"
+
+    in_time(live())
+
+
+def seconds_between(before: Json, after: Json) -> float:
+    first, last = (datetime.fromisoformat(each["lastUpdatedAt"]) for each in (before, after))
+    return (last - first).total_seconds()
 
 
 def test_a_cancelled_task_is_cancelled_and_one_that_is_over_stays_as_it_is() -> None:
@@ -201,6 +230,6 @@ def test_a_run_that_a_budget_ended_is_a_completed_task() -> None:
             assert (done["status"], done["result"]["isError"]) == ("completed", True)
             assert done["result"]["structuredContent"]["error"] == "budget exceeded: seconds 1/1"
             (view,) = it.world.service.glance().views()
-            assert task_of(view).status is TaskStatus.COMPLETED
+            assert task_of(view, 0.0).status is TaskStatus.COMPLETED
 
     in_time(live())

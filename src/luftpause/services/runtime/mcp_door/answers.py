@@ -27,9 +27,14 @@ def refusal(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def run_result(view: RunView) -> CallToolResult:
+def run_result(view: RunView, note: str = "") -> CallToolResult:
     """Return the result of `run`: an error where the sub-agent gave no answer, which still tells how it stands."""
-    return result(run(view), is_error=view.status in (RunStatus.FAILED, RunStatus.CANCELLED))
+    return result(noted(run(view), note), is_error=view.status in (RunStatus.FAILED, RunStatus.CANCELLED))
+
+
+def noted(answer: Answer, note: str) -> Answer:
+    """Return an answer with what there is to know of where its run stands, if there is anything."""
+    return {**answer, "note": note} if note else answer
 
 
 def run(view: RunView) -> Answer:

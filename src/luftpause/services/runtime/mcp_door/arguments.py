@@ -7,7 +7,8 @@ from typing import Final, Literal
 import msgspec
 
 from luftpause.core.model.turns import ServiceClass
-from luftpause.services.runtime.schema_fit import misfit, shown
+from luftpause.services.runtime.schema_fit import misfit
+from luftpause.services.runtime.schema_words import shown
 from luftpause.services.runtime.soundness import oddity
 
 RUNS_SHOWN: Final = 200

@@ -17,7 +17,7 @@ from mcp_types import INVALID_PARAMS, CallToolRequestParams, ListToolsResult, Pa
 from luftpause.services.runtime.mcp_door.calls import Context, OfferedTool, ToolCall, who_asks
 from luftpause.services.runtime.mcp_door.subscriptions import Subscriptions
 from luftpause.services.runtime.mcp_door.tasks import Tasks
-from luftpause.services.runtime.schema_fit import shown
+from luftpause.services.runtime.schema_words import shown
 
 NAME: Final = "luftpause"
 STATE_TTL_S: Final = 7 * 24 * 3600.0

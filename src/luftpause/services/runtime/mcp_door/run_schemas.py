@@ -10,6 +10,13 @@ def _exactly(properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
+def _noted(schema: Schema) -> Schema:
+    """Return the schema of the same, with a word about where the run stands if there is anything to know."""
+    properties = schema["properties"]
+    assert isinstance(properties, dict), "an object's schema"
+    return {**schema, "properties": {**properties, "note": {"type": "string", "description": "Where the run stands"}}}
+
+
 def _or_null(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
@@ -77,7 +84,8 @@ SOME_RUNS: Final = _exactly(
         "omitted": {"type": "integer", "description": "How many older runs that are over were left out"},
     }
 )
-HANDLE: Final = _exactly({"handle": {"type": "string"}})
+HANDLE: Final = _noted(_exactly({"handle": {"type": "string"}}))
+BEGUN_RUN: Final = _noted(RUN)
 APPROVED: Final = _exactly(
     {
         **_RUN_MEMBERS,

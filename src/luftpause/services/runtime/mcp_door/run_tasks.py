@@ -33,7 +33,7 @@ class RunTasks:
             (view,) = self._service.look(principal, [task])
         except UnknownHandleError as error:
             raise UnknownTaskError(str(error)) from error
-        return task_of(view)
+        return self._task_of(view)
 
     async def answer(self, principal: PrincipalId, task: str, responses: Mapping[str, object]) -> None:
         """Take answers; see the desk."""
@@ -56,14 +56,17 @@ class RunTasks:
         try:
             async with aclosing(self._service.changes(principal, list(before))) as changes:
                 async for view in changes:
-                    if task_of(view) != before[view.run]:
+                    if self._task_of(view) != before[view.run]:
                         return
         except UnknownHandleError as error:
             raise UnknownTaskError(str(error)) from error
 
+    def _task_of(self, view: RunView) -> TaskView:
+        return task_of(view, self._service.changed_utc(view.run))
 
-def task_of(view: RunView) -> TaskView:
-    """Return a run as a task.
+
+def task_of(view: RunView, updated: float) -> TaskView:
+    """Return a run as a task; `updated` is when anything was last put on record of it, in seconds of UTC.
 
     A run that failed, or that a budget ended, is a call with a bad result, which is a completed task; only what was
     cancelled by somebody is a cancelled one.
@@ -74,7 +77,7 @@ def task_of(view: RunView) -> TaskView:
         task=view.run,
         status=status,
         created=view.spawn.utc,
-        updated=view.changed_utc,
+        updated=max(updated, view.spawn.utc),
         message=_message(view),
         input_requests={
             question.key: question.as_request().model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -83,7 +83,9 @@ class RunTools:
         ]
 
     async def _spawn(self, call: ToolCall) -> HandlerResult:
-        return answers.result({"handle": await self._service.spawn(order_of(call, self._settings))})
+        order = order_of(call, self._settings)
+        handle = await self._service.spawn(order)
+        return answers.result(answers.noted({"handle": handle}, self._service.note_on(order)))
 
     async def _await(self, call: ToolCall) -> HandlerResult:
         asked = msgspec.convert(dict(call.arguments), AwaitArguments)
@@ -101,7 +103,9 @@ class RunTools:
             if is_sessionless(call.context) and not call.arguments.get("idempotencyKey"):
                 self._orphans.leave(call.principal.name, handle)
             raise
-        return waited if isinstance(waited, InputRequiredResult) else answers.run_result(waited[0])
+        if isinstance(waited, InputRequiredResult):
+            return waited
+        return answers.run_result(waited[0], self._service.note_on(order_of(call, self._settings)))
 
     async def _begun(self, call: ToolCall) -> RunId:
         """Return the run of a `run` call: a new one, or the one that its state names when it brings an answer."""

@@ -83,9 +83,9 @@ SPAWN_ARGUMENTS: Final[dict[str, object]] = {
     "outputSchema": {
         "type": "object",
         "description": (
-            "JSON schema that its answer, as JSON, must fit; it is told once what does not fit. Types, properties,"
-            " items, enum, const, bounds, anyOf and references within it are checked; pattern, format, not and other"
-            " conditions are only shown to the model"
+            "JSON schema that its answer, as JSON, must fit, of the draft that $schema names (2020-12 where it names"
+            " none); it is told once what does not fit. Nothing is fetched: a $ref leads into the schema itself."
+            " Patterns are of RE2, without look-around; of formats the usual ones are checked"
         ),
     },
     "after": {

@@ -15,7 +15,7 @@ from mcp_types import (
 from luftpause.core.model.ids import PrincipalId
 from luftpause.services.runtime.mcp_door.calls import Context, has_extension, is_sessionless, who_asks
 from luftpause.services.runtime.mcp_door.task_desk import TaskDesk, UnknownTaskError, created_on_wire, on_wire
-from luftpause.services.runtime.schema_fit import shown
+from luftpause.services.runtime.schema_words import shown
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 NAME_HEADER: Final = "mcp-name"

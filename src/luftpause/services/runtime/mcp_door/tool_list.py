@@ -68,7 +68,7 @@ _RUN: Final = Tool(
         " With an idempotencyKey the call can be repeated when its answer was lost."
     ),
     input_schema=_arguments(SPAWN_ARGUMENTS, "task"),
-    output_schema=run_schemas.RUN,
+    output_schema=run_schemas.BEGUN_RUN,
     annotations=_BEGINS,
 )
 _STATUS: Final = Tool(
