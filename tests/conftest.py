@@ -1,8 +1,13 @@
-"""Which tests are slow: those that start processes, MCP servers or a real model. `make check` leaves them out."""
+"""What holds for all tests: which are slow (`make check` leaves them out), and that none fails because a machine is."""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says more about what else the machine does than about what is tested.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 TESTS = Path(__file__).parent
 SLOW = (
