@@ -4,13 +4,25 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from luftpause.config.value_types import Backend, Duration, Name, OptionalSize, OptionalTtl, Port, Section, Size, Ttl
+from luftpause.config.value_types import (
+    Backend,
+    Duration,
+    KvParking,
+    Name,
+    OptionalSize,
+    OptionalTtl,
+    Port,
+    Section,
+    Size,
+    Ttl,
+)
 
 
 class LauncherModel(Section, frozen=True):
     """A model whose engine this machine starts when a turn asks for it.
 
     `command` and `stop_command` may contain ${port}, ${model} and ${python}; neither is ever given to a shell.
+    An engine that speaks llama-server's `/slots` is told by ${slots} in `command` where to write them, and parks KV.
 
     Attributes:
         name: what clients ask for as `model`; unique.
@@ -95,7 +107,8 @@ class Launcher(Section, frozen=True):
         host: address that engines listen on and are reached at.
         model_dir: folder of the model files; relative to the working directory.
         log_dir: folder for the engines' own output; empty means no files.
-        state_dir: folder of the marks by which engines of a launcher that was killed are found and stopped.
+        state_dir: folder of the marks by which engines of a launcher that was killed are found and stopped,
+            and of what `kv_parking` keeps.
         memory: RAM that all engines together may take; empty: this machine's, less a tenth.
         ttl: a model is unloaded this long after the last byte of its last turn.
         unload_at_tree_end: unload a model as soon as a tree of runs ends and nobody else uses it.
@@ -103,6 +116,10 @@ class Launcher(Section, frozen=True):
         min_residency: a model that was loaded stays at least this long, whoever waits for its room.
         max_wait: turns for a model that is up go before those for one that is not, for at most this long.
         stop_grace: how long an engine may take to end by itself before it is killed.
+        kv_parking: `auto`: what a run that will return has computed is kept in a file while its model is down, where
+            that is quicker than to compute it again (llama.cpp); `off`: never. Files lie in `state_dir`, readable for
+            us alone, and go with their run, at the latest at the next start.
+        kv_parking_size: what all these files may take together; those that are worth least go.
         devices: accelerators, as `[[launcher.devices]]`.
         groups: rules that models share, as `[[launcher.groups]]`.
         models: the models, as `[[launcher.models]]`.
@@ -120,6 +137,8 @@ class Launcher(Section, frozen=True):
     min_residency: Duration = "5s"
     max_wait: Duration = "30s"
     stop_grace: Duration = "10s"
+    kv_parking: KvParking = "auto"
+    kv_parking_size: Size = "4GiB"
     devices: list[LauncherDevice] = []
     groups: list[LauncherGroup] = []
     models: list[LauncherModel] = []

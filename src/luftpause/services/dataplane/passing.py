@@ -3,6 +3,8 @@
 It knows what an answer says, not who sends it on. How a turn ended: `endings`.
 """
 
+from dataclasses import replace
+
 from luftpause.core.dialects.answer_text import AnswerText
 from luftpause.core.dialects.chat_said import text_in_chat_answer
 from luftpause.core.dialects.dialect import WayBack
@@ -76,9 +78,14 @@ class PassingAnswer:
         seen = self.observer.observed()
         return "" if seen.finish else seen.error
 
-    def report(self, turn: TurnId) -> TurnFinished | TurnFailed:
-        """Return how its turn ended. Where it is said in other words, its calls are known by the ids given there."""
+    def report(self, turn: TurnId, restore_s: float | None = None) -> TurnFinished | TurnFailed:
+        """Return how its turn ended. Where it is said in other words, its calls are known by the ids given there.
+
+        `restore_s`: how long its run's KV took to be read back before, seconds; None where it was not.
+        """
         report = ending_of(turn, self.placement, self.exchange, self.observer, self.back)
+        if restore_s is not None and isinstance(report, TurnFinished):
+            report = replace(report, restore_s=restore_s)
         return marked(report, self._said, self._listener)
 
 
