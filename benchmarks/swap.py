@@ -1,4 +1,4 @@
-"""Engines on demand with a real model: five phases, two models that take turns, and what the launcher's way costs.
+"""Engines on demand with a real model: five phases, two that take turns, what the way costs, and runs that come back.
 
 Run by scripts/swap. Needs the extra `local` and the small model; exits with 1 when a phase does not do what it says.
 """
@@ -26,6 +26,8 @@ WAIT_S = 120.0
 TTL_S = 2
 WARM_TURNS = 300
 COLD_STARTS = 7
+RETURNS = 3
+RETURN_ITEMS = 90
 FIRST_PORT = 21000
 FAKE = '["${python}", "-m", "luftpause", "fake-engine", "--port", "${port}", "--model", "${model}", "--token-ms", "0"]'
 
@@ -210,7 +212,51 @@ def _is_healthy(port: int) -> bool:
         connection.close()
 
 
-def config_of(folder: Path, static_url: str) -> str:
+def returning_run(url: str, folder: Path) -> None:
+    """A run's second turn after its model was swapped out for another: its KV parked, and computed again."""
+    seconds: dict[str, list[tuple[float, int]]] = {"off": [], "auto": []}
+    for _ in range(RETURNS):
+        for parking, seen in seconds.items():
+            with luftpause(folder, config_of(folder, url, parking)) as up:
+                seen.append(_swapped_out(up))
+    off, auto = (statistics.median(each[0] for each in seen) * 1000 for seen in seconds.values())
+    kept, again = (seen[-1][1] for seen in (seconds["auto"], seconds["off"]))
+    check(kept > again, f"a returning run finds {kept} tokens with parking and {again} without")
+    print(
+        f"9 a run comes back to a swapped model, p50 of {RETURNS} from request to first token, load included: "
+        f"{auto:.0f} ms parked ({kept} tokens cached), {off:.0f} ms computed again ({again} cached), {off / auto:.1f}x"
+    )
+
+
+def _swapped_out(up: Up) -> tuple[float, int]:
+    """Let a run call a tool, another model take its room, and the run come back; return its first token's time."""
+    facts = " ".join(f"Item {number} costs {number * 7 % 93} coins." for number in range(RETURN_ITEMS))
+    question: Json = {"role": "user", "content": f"{facts} Look up item 3."}
+    tool = {"type": "function", "function": {"name": "lookup", "parameters": {"type": "object", "properties": {}}}}
+    body = {
+        "model": "a",
+        "messages": [question],
+        "tools": [tool],
+        "tool_choice": "required",
+        "max_tokens": 64,
+        "seed": 1,
+    }
+    status, answer = call(up.door, "POST", "/v1/chat/completions", body)
+    check(status == 200, f"a run begins: {status} {answer}")
+    said = answer["choices"][0]["message"]
+    check(bool(said.get("tool_calls")), f"a run begins: it calls no tool: {said}")
+    status, answer, _ = up.turn("b")
+    check(status == 200 and up.state("a") == "down", f"the other model: {status} {answer}")
+    results = [{"role": "tool", "tool_call_id": each["id"], "content": "21 coins"} for each in said["tool_calls"]]
+    body = {"model": "a", "messages": [question, said, *results], "tools": [tool], "max_tokens": 1, "seed": 1}
+    began = time.perf_counter()
+    status, answer = call(up.door, "POST", "/v1/chat/completions", body)
+    took_s = time.perf_counter() - began
+    check(status == 200, f"a run comes back: {status} {answer}")
+    return took_s, int(answer["usage"]["prompt_tokens_details"]["cached_tokens"])
+
+
+def config_of(folder: Path, static_url: str, parking: str = "auto") -> str:
     """Return two names for the small model, one fake engine on demand and one that runs already."""
     model = find_local_model()
     if find_local_engine(os.environ) is None or model is None:
@@ -218,6 +264,7 @@ def config_of(folder: Path, static_url: str) -> str:
     real = f'backend = "llama.cpp"\nmodel_path = "{model}"\ngroup = "real"\nttl = "{TTL_S}s"\n'
     return (
         f'[launcher]\nstate_dir = "{folder}/marks"\nmin_residency = "0s"\nmemory = "8GiB"\n'
+        f'max_wait = "1s"\nkv_parking = "{parking}"\n'
         '[[launcher.groups]]\nname = "real"\nswap = true\n'
         f'[[launcher.models]]\nname = "a"\n{real}[[launcher.models]]\nname = "b"\n{real}'
         f'[[launcher.models]]\nname = "fake"\nbackend = "command"\ncommand = {FAKE}\nttl = "never"\n'
@@ -234,10 +281,11 @@ def main() -> int:
         with subprocess.Popen([*argv, "--ready-file", str(ready)], stdout=subprocess.DEVNULL) as static:
             try:
                 wait(ready.exists, "the fake engine did not start")
-                config = config_of(folder, json.loads(ready.read_text())["engine"])
-                with luftpause(folder, config) as up:
+                url = json.loads(ready.read_text())["engine"]
+                with luftpause(folder, config_of(folder, url)) as up:
                     for phase in (five_phases, take_turns, warm_overhead, cold_start):
                         phase(up)
+                returning_run(url, folder)
             except PhaseFailedError as error:
                 print(f"failed: {error}", file=sys.stderr)
                 return 1
