@@ -23,7 +23,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from benchmarks.doorbench.machine import commit, describe_machine, now
-from benchmarks.swapbench.report import BY_HAND, ON_DEMAND, STATIC, added_ms
+from benchmarks.swapbench.report import AGAIN, BY_HAND, ON_DEMAND, PARKED, STATIC, added_ms
 from benchmarks.swapbench.results import SwapResults, store
 
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
@@ -33,6 +33,8 @@ TTL_S = 2
 WARM_TURNS = 300
 COLD_STARTS = 9
 QUICK_STARTS = 25
+RETURNS = 3
+RETURN_ITEMS = 90
 POLL_S = 0.005
 FIRST_PORT = 21000
 FAKE = '["${python}", "-m", "luftpause", "fake-engine", "--port", "${port}", "--model", "${model}", "--token-ms", "0"]'
@@ -53,6 +55,7 @@ class Figures:
     cold: dict[str, list[float]] = field(default_factory=lambda: {BY_HAND: [], ON_DEMAND: []})
     quick: dict[str, list[float]] = field(default_factory=lambda: {BY_HAND: [], ON_DEMAND: []})
     warm: dict[str, list[float]] = field(default_factory=lambda: {STATIC: [], ON_DEMAND: []})
+    returning: dict[str, list[float]] = field(default_factory=lambda: {AGAIN: [], PARKED: []})
 
     def phase(self, name: str, took_s: float, what: str) -> None:
         """Take in and print how long one took."""
@@ -262,7 +265,46 @@ def _is_healthy(port: int) -> bool:
         connection.close()
 
 
-def config_of(folder: Path, static_url: str) -> str:
+def returning_run(url: str, folder: Path, figures: Figures) -> None:
+    """A run's second turn after its model was swapped out for another: its KV parked, and computed again."""
+    ways = {AGAIN: "off", PARKED: "auto"}
+    cached: dict[str, int] = {}
+    for _ in range(RETURNS):
+        for name, parking in ways.items():
+            with luftpause(folder, config_of(folder, url, parking)) as up:
+                took_s, cached[name] = _swapped_out(up)
+            figures.returning[name].append(took_s * 1000)
+    check(cached[PARKED] > cached[AGAIN], f"a returning run finds in its cache: {cached}")
+    medians = {name: statistics.median(each) for name, each in figures.returning.items()}
+    print(
+        f"a run comes back to a swapped model, p50 of {RETURNS}, load included: {medians[PARKED]:.0f} ms parked, "
+        f"{medians[AGAIN]:.0f} ms computed again, {medians[AGAIN] / medians[PARKED]:.1f}x"
+    )
+
+
+def _swapped_out(up: Up) -> tuple[float, int]:
+    """Let a run call a tool, another model take its room, and the run come back; return its first token's time."""
+    facts = " ".join(f"Item {number} costs {number * 7 % 93} coins." for number in range(RETURN_ITEMS))
+    question: Json = {"role": "user", "content": f"{facts} Look up item 3."}
+    tool = {"type": "function", "function": {"name": "lookup", "parameters": {"type": "object", "properties": {}}}}
+    asked: Json = {"model": "a", "messages": [question], "tools": [tool], "seed": 1}
+    calling = asked | {"tool_choice": "required", "max_tokens": 64}
+    status, answer = call(up.door, "POST", "/v1/chat/completions", calling)
+    check(status == 200, f"a run begins: {status} {answer}")
+    said = answer["choices"][0]["message"]
+    check(bool(said.get("tool_calls")), f"a run begins: it calls no tool: {said}")
+    status, answer, _ = up.turn("b")
+    check(status == 200 and up.state("a") == "down", f"the other model: {status} {answer}")
+    results = [{"role": "tool", "tool_call_id": each["id"], "content": "21 coins"} for each in said["tool_calls"]]
+    began = time.perf_counter()
+    back = asked | {"messages": [question, said, *results], "max_tokens": 1}
+    status, answer = call(up.door, "POST", "/v1/chat/completions", back)
+    took_s = time.perf_counter() - began
+    check(status == 200, f"a run comes back: {status} {answer}")
+    return took_s, int(answer["usage"]["prompt_tokens_details"]["cached_tokens"])
+
+
+def config_of(folder: Path, static_url: str, parking: str = "auto") -> str:
     """Return two names for the small model, one fake engine on demand and one that runs already."""
     model = find_local_model()
     if find_local_engine(os.environ) is None or model is None:
@@ -270,6 +312,7 @@ def config_of(folder: Path, static_url: str) -> str:
     real = f'backend = "llama.cpp"\nmodel_path = "{model}"\ngroup = "real"\nttl = "{TTL_S}s"\n'
     return (
         f'[launcher]\nstate_dir = "{folder}/marks"\nmin_residency = "0s"\nmemory = "8GiB"\n'
+        f'max_wait = "1s"\nkv_parking = "{parking}"\n'
         '[[launcher.groups]]\nname = "real"\nswap = true\n'
         f'[[launcher.models]]\nname = "a"\n{real}[[launcher.models]]\nname = "b"\n{real}'
         f'[[launcher.models]]\nname = "fake"\nbackend = "command"\ncommand = {FAKE}\nttl = "never"\n'
@@ -291,11 +334,13 @@ def main() -> int:
         with subprocess.Popen([*argv, "--ready-file", str(ready)], stdout=subprocess.DEVNULL) as static:
             try:
                 wait(ready.exists, "the fake engine did not start")
-                config = config_of(folder, json.loads(ready.read_text())["engine"])
+                url = json.loads(ready.read_text())["engine"]
+                config = config_of(folder, url)
                 with luftpause(folder, config) as up:
                     for phase in (five_phases, take_turns, warm_overhead, cold_starts):
                         phase(up, figures)
                 over_a_kill(folder, config, figures)
+                returning_run(url, folder, figures)
             except PhaseFailedError as error:
                 print(f"failed: {error}", file=sys.stderr)
                 return 1
@@ -313,6 +358,7 @@ def main() -> int:
             cold=figures.cold,
             quick=figures.quick,
             warm=figures.warm,
+            returning=figures.returning,
         )
         store(run, options.json)
     return 0

@@ -10,6 +10,8 @@ from benchmarks.swapbench.results import SwapResults
 ON_DEMAND: Final = "on demand"
 BY_HAND: Final = "by hand"
 STATIC: Final = "static"
+PARKED: Final = "parked"
+AGAIN: Final = "computed again"
 COLD_MORE_MS_MAX: Final = 150.0
 WARM_MORE_MS_MAX: Final = 1.0
 
@@ -27,6 +29,7 @@ def section(results: SwapResults) -> str:
         _cost("the same of an engine without a model", results.quick, BY_HAND, COLD_MORE_MS_MAX),
         _cost("one turn of a model that is up", results.warm, STATIC, WARM_MORE_MS_MAX),
     ]
+    parked, again = (statistics.median(results.returning[name]) for name in (PARKED, AGAIN))
     header = ["p50, ms", ON_DEMAND, "without the launcher", "ratio", "added, limit"]
     return f"""## Engines on demand
 
@@ -41,6 +44,9 @@ Repeat it with `scripts/swap --json benchmarks/results/swap.json`.
 {phases}
 
 {table(header, costs)}
+
+A run whose model was swapped out for another while its tool was out answers again after {parked:,.0f} ms where its KV was
+parked, after {again:,.0f} ms where it was computed again, the load included: {again / parked:.1f}×.
 """
 
 

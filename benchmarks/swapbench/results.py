@@ -17,6 +17,8 @@ class SwapResults(msgspec.Struct, frozen=True, kw_only=True):
         phases: how long each took, by its name.
         cold: from nothing to the first answer, round by round, by who started the engine: `by hand` and `on demand`.
         quick: the same of an engine that needs no time to load.
+        returning: a run's turn after its model was swapped out, load included, by what became of its KV: `parked` and
+            `computed again`.
         warm: one turn, by who declared the replica: `static` and `on demand`.
     """
 
@@ -29,6 +31,7 @@ class SwapResults(msgspec.Struct, frozen=True, kw_only=True):
     cold: Mapping[str, Sequence[float]]
     quick: Mapping[str, Sequence[float]]
     warm: Mapping[str, Sequence[float]]
+    returning: Mapping[str, Sequence[float]]
 
 
 def store(results: SwapResults, path: Path) -> None:

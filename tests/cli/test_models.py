@@ -11,7 +11,15 @@ from click.testing import CliRunner, Result
 
 from luftpause.cli.main import main
 
-MODEL = {"name": "m\x1b[2J", "launcher": "box", "state": "up", "memory": 2**30, "memory_measured": True, "pinned": True}
+MODEL = {
+    "name": "m\x1b[2J",
+    "launcher": "box",
+    "state": "up",
+    "memory": 2**30,
+    "memory_measured": True,
+    "parked": {"runs": 2, "bytes": 3 << 20},
+    "pinned": True,
+}
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
@@ -63,6 +71,8 @@ def test_the_list_is_a_table_or_json(url: str) -> None:
     table = models(url, "list").output
     assert "\x1b" not in table
     assert "1,024" in table
+    wide = CliRunner().invoke(main, ["models", "list", "--url", url], env={"COLUMNS": "200"}).output
+    assert "2 (3 MiB)" in wide
     assert json.loads(models(url, "list", "--json").output)["models"][1]["name"] == "n"
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import pytest
@@ -13,10 +13,11 @@ from contracts.relay import Relay
 from luftpause.adapters.link.client import RemoteLink
 from luftpause.adapters.link.direct import DirectLauncherLink
 from luftpause.adapters.link.server import Insiders, LinkServer
-from luftpause.core.model.ids import CallerId, LauncherId, ModelName, PeerId, PrincipalId, ReplicaId
+from luftpause.core.model.ids import CallerId, KvFile, LauncherId, ModelName, PeerId, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.models import RAM, Device, EnginePhase, HeldEngine, ModelGroup, ModelSpec
+from luftpause.core.model.parked_kv import SavedKv
 from luftpause.core.model.replicas import Endpoint, ReplicaSpec
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import (
     LauncherJoined,
     LauncherLost,
@@ -26,7 +27,7 @@ from luftpause.core.scheduling.residency.events import (
     ModelReport,
     ModelUp,
 )
-from luftpause.core.scheduling.residency.reasons import LoadReason, UnloadReason, UnloadWhy
+from luftpause.core.scheduling.residency.reasons import KvDropReason, KvReason, LoadReason, UnloadReason, UnloadWhy
 from luftpause.ports.launcher import LauncherLink, ModelOrder
 from luftpause.ports.processes import LogSlice
 from luftpause.services.scheduler.launchers import Launchers
@@ -36,21 +37,33 @@ BOX = LauncherId("box")
 M = ModelName("m")
 TOKEN = "open sesame"
 REPLICA = ReplicaSpec(replica=ReplicaId("m-1"), endpoint=Endpoint(url="http://127.0.0.1:1"), models=(M,))
+SAVED = SavedKv(file=KvFile(7), tokens=900, size=2**30, took_s=0.25)
 JOINED = LauncherJoined(
     launcher=BOX,
     devices=(Device(device=RAM, memory=2**40),),
     catalogue=(ModelSpec(model=M, aliases=(ModelName("n"),), group=ModelGroup(name="g", swap=True), ttl_s=1.5),),
-    engines=(HeldEngine(model=M, phase=EnginePhase.UP, replica=REPLICA, memory=2**33, build="1"),),
+    engines=(HeldEngine(model=M, phase=EnginePhase.UP, replica=REPLICA, memory=2**33, build="1", slots=4),),
+    parking=2**32,
+    kv=(SAVED,),
 )
 LOAD = LoadModel(launcher=BOX, model=M, why=LoadReason.AHEAD)
 UNLOAD = UnloadModel(
     launcher=BOX, model=M, why=UnloadWhy(reason=UnloadReason.MAKES_ROOM, room_for=ModelName("b")), firmly=True
 )
+PARK = replace(
+    UNLOAD,
+    firmly=False,
+    kv=(
+        KvVerdict(slot=1, run=RunId("r"), tokens=900, why=KvReason.EXPECTED, file=KvFile(7)),
+        KvVerdict(slot=2, run=RunId("s"), tokens=9, why=KvReason.NOT_WORTH),
+    ),
+)
+DROP = DropKv(launcher=BOX, files=(KvFile(7),), why=KvDropReason.RUN_ENDED)
 REPORTS = (
     LoadProgressed(model=M, fraction=0.5),
-    ModelUp(model=M, replica=REPLICA, memory=2**33),
+    ModelUp(model=M, replica=REPLICA, memory=2**33, slots=4),
     LoadFailed(model=M, cause="no such tensor", tail=("a", "b"), out_of_memory=True),
-    ModelDown(model=M, why="stopped as asked"),
+    ModelDown(model=M, why="stopped as asked", kv=(SAVED,), prefill_s=0.001),
 )
 
 
@@ -147,12 +160,12 @@ def test_orders_come_whole_and_in_order(world: World) -> None:
         async with world.run():
             world.link.join(seat)
             await until(lambda: bool(world.events))
-            world.launchers.order(LOAD)
-            world.launchers.order(UNLOAD)
-            await until(lambda: len(seat.orders) == 2)
+            for order in (LOAD, UNLOAD, PARK, DROP):
+                world.launchers.order(order)
+            await until(lambda: len(seat.orders) == 4)
         return seat.orders
 
-    assert run(story()) == [LOAD, UNLOAD]
+    assert run(story()) == [LOAD, UNLOAD, PARK, DROP]
 
 
 def test_another_catalogue_is_told_like_the_first(world: World) -> None:

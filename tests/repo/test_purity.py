@@ -80,6 +80,7 @@ REASONED = {
     "joining.py: event.devices": "a tuple",
     "joining.py: strays.values()": "a dict, in the order in which the launcher told them",
     "lanes.py: fresh.items()": "a dict, in the order in which its keys came",
+    "parking.py: held.items()": "a dict, in the order of the slots",
     "reports.py: draft.residency.models.values()": "each is marked for itself",
     "review.py: holds.items()": "a dict of models in order of declaration",
     "review.py: holds.values()": "the least is taken",

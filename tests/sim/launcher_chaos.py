@@ -7,14 +7,15 @@ import random
 from dataclasses import replace
 
 from core.scheduling.builders import arrived, failed, finished
-from core.scheduling.residency.words import down, engine, joined, load_failed, model, unload_asked, up
-from luftpause.core.model.ids import Instant, LauncherId, ModelName, RunId, TurnId
+from core.scheduling.residency.words import down, engine, joined, load_failed, model, saved, unload_asked, up
+from luftpause.core.model.ids import Instant, KvFile, LauncherId, ModelName, RunId, TurnId
 from luftpause.core.model.models import EnginePhase, ModelGroup, ModelSpec
+from luftpause.core.model.parked_kv import SavedKv
 from luftpause.core.scheduling.actions import Action, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import Event, RunEnded, TurnAbandoned, TurnsRenewed, WokeUp
 from luftpause.core.scheduling.invariants import check
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import LauncherLost, LoadAsked, LoadProgressed, PinAsked
 from luftpause.core.scheduling.residency.state import ResidencyLimits
 from luftpause.core.scheduling.state import Limits, empty_state
@@ -33,8 +34,44 @@ PLAIN = (
     model("h", 4, "unload_at_tree_end", load=0.5, ttl=60.0),
 )
 NAMES = tuple(spec.model for spec in PLAIN)
+PARKING = 200 << 20
+"""Bytes for files with KV: some of what is to be kept does not fit."""
 WAIT_S_MAX = 900.0
 """No turn waits longer on any of these days: eight models that do not fit together, with their loads and stops."""
+
+
+class Disk:
+    """The files of a launcher, and an account of them that does not know the core."""
+
+    def __init__(self) -> None:
+        self._files: dict[KvFile, SavedKv] = {}
+        self._owner: dict[KvFile, RunId] = {}
+        self.restoring: set[TurnId] = set()
+        self.restored = 0
+
+    def files(self) -> tuple[SavedKv, ...]:
+        return tuple(self._files.values())
+
+    def saved(self, verdict: KvVerdict) -> KvFile | None:
+        if verdict.file is not None:
+            assert verdict.file not in self._owner, f"file {verdict.file} is written twice"
+            self._owner[verdict.file] = verdict.run
+        return verdict.file
+
+    def write(self, kept: list[SavedKv]) -> tuple[SavedKv, ...]:
+        self._files.update({each.file: each for each in kept})
+        return tuple(kept)
+
+    def placed(self, order: PlaceTurn) -> None:
+        if order.restore is not None:
+            assert order.restore in self._files, f"file {order.restore} is restored, and is not there"
+            assert self._owner[order.restore] == order.run, f"{order.run} gets KV of {self._owner[order.restore]}"
+            self.restoring.add(order.turn)
+            self.restored += 1
+
+    def drop(self, files: tuple[KvFile, ...]) -> None:
+        for file in files:
+            self._files.pop(file, None)
 
 
 class LauncherChaos:
@@ -54,8 +91,9 @@ class LauncherChaos:
         self.flying: dict[TurnId, str] = {}
         self.out: dict[RunId, ModelName] = {}
         self.is_away = False
+        self.disk = Disk()
         self.catalogue: tuple[ModelSpec, ...] = PLAIN
-        self.tell(joined(*self.catalogue, ram=10))
+        self.tell(joined(*self.catalogue, ram=10, parking=PARKING))
 
     def run(self, steps: int) -> None:
         """Let so many things happen, then let everything end well.
@@ -85,6 +123,7 @@ class LauncherChaos:
         match action:
             case PlaceTurn(turn=turn, replica=replica):
                 self.held.pop(turn, None)
+                self.disk.placed(action)
                 self.flying[turn] = replica
             case HoldTurn(turn=turn):
                 self.held.setdefault(turn, NAMES[0])
@@ -92,16 +131,27 @@ class LauncherChaos:
                 self.held.pop(turn, None)
             case LoadModel(model=name):
                 self.later(self.dice.choice([0.1, 1.0, 2.0, 10.0]), self.end_of_load(name))
+            case DropKv(files=files):
+                self.disk.drop(files)
             case UnloadModel(model=name):
                 self.under_way = [each for each in self.under_way if getattr(each[2], "model", "") != name]
-                self.later(self.dice.choice([0.0, 0.5, 3.0]), down(name))
+                self.later(self.dice.choice([0.0, 0.5, 3.0]), self.end_of_stop(action))
             case _:
                 pass
 
     def end_of_load(self, name: ModelName) -> Event:
         if self.wild and self.dice.random() < 0.2:
             return load_failed(name, oom=self.dice.random() < 0.5)
-        return up(name)
+        return up(name, slots=self.dice.choice([0, 1, 2, 4]))
+
+    def end_of_stop(self, order: UnloadModel) -> Event:
+        """Save what was ordered, but for what fails, and what the disk does not take."""
+        kept = []
+        for verdict in order.kv:
+            file = self.disk.saved(verdict)
+            if file is not None and self.dice.random() < 0.8:
+                kept.append(saved(file, verdict.tokens, self.dice.choice([8, 64, 200]) * 1024 * verdict.tokens, 0.001))
+        return down(order.model, kv=self.disk.write(kept), prefill_s=self.dice.choice([0.0, 0.001, 0.00001]))
 
     def later(self, seconds: float, event: Event) -> None:
         self.minted += 1
@@ -172,9 +222,17 @@ class LauncherChaos:
             self.tell(failed(turn))
         elif dice.random() < 0.5:
             self.out[arrival.run] = arrival.model
-            self.tell(finished(turn, tools=dice.choice([("look",), ("ask",), ("look", "ask"), ("",)])))
+            tools = dice.choice([("look",), ("ask",), ("look", "ask"), ("",)])
+            self.tell(self.answered(turn, tools))
         else:
-            self.tell(finished(turn))
+            self.tell(self.answered(turn, ()))
+
+    def answered(self, turn: TurnId, tools: tuple[str, ...]) -> Event:
+        dice = self.dice
+        tokens = dice.choice([None, 100, 800, 4000, 4000])
+        cached = None if tokens is None else dice.choice([None, 0, tokens])
+        restore_s = dice.choice([None, 0.1]) if turn in self.disk.restoring else None
+        return finished(turn, tools=tools, tokens=tokens, cached=cached, restore_s=restore_s)
 
     def trouble(self) -> None:
         name = self.dice.choice(NAMES)
@@ -215,7 +273,7 @@ class LauncherChaos:
         held = [
             engine(name) for name, it in sorted(self.account.engines.items()) if it.phase == "up" and name not in lost
         ]
-        self.tell(joined(*self.catalogue, ram=10, engines=tuple(held)))
+        self.tell(joined(*self.catalogue, ram=10, engines=tuple(held), parking=PARKING, kv=self.disk.files()))
 
     def reload(self) -> None:
         """Read other settings: times to live, and now and then another way to start a model."""
@@ -226,7 +284,8 @@ class LauncherChaos:
         )
         phases = {"loading": EnginePhase.LOADING, "up": EnginePhase.UP, "stopping": EnginePhase.STOPPING}
         held = [engine(each, phases[it.phase]) for each, it in sorted(self.account.engines.items())]
-        self.tell(joined(*self.catalogue, ram=10, engines=tuple(held)))
+        parking = self.dice.choice([0, PARKING // 4, PARKING])
+        self.tell(joined(*self.catalogue, ram=10, engines=tuple(held), parking=parking, kv=self.disk.files()))
 
     def settle(self) -> None:
         """Let nothing go wrong any more and nobody come: all turns are served or refused, and none is left."""
@@ -244,4 +303,8 @@ class LauncherChaos:
                 self.tell(finished(turn))
         assert not self.held, f"they wait for ever: {self.held}"
         assert not self.state.turns, f"in flight for ever: {dict(self.state.turns)}"
+        self.pass_time(30.0)
+        for run, _ in sorted(self.state.runs):
+            self.tell(RunEnded(run=run))
+        assert not self.disk.files(), f"KV of runs that are over is kept: {self.disk.files()}"
         check(self.state)

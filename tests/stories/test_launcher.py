@@ -219,7 +219,7 @@ def test_engines_of_a_killed_launcher_are_gone_before_the_next_one_starts_its_ow
             assert not is_alive(child)
             assert ask(again, "m").status_code == 200
             assert bystander.poll() is None
-        assert list((tmp_path / "state/launcher").iterdir()) == []
+        assert list((tmp_path / "state/launcher").rglob("*.*")) == []
     finally:
         bystander.kill()
         bystander.wait()

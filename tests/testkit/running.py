@@ -24,7 +24,8 @@ async def request(url: str, *, method: str = "GET", body: bytes = b"") -> tuple[
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     try:
-        head = f"{method} {parts.path or '/'} HTTP/1.1\r\nhost: {parts.netloc}\r\nconnection: close\r\n"
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        head = f"{method} {target} HTTP/1.1\r\nhost: {parts.netloc}\r\nconnection: close\r\n"
         writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
         answer = await reader.read()
     finally:

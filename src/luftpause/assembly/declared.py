@@ -238,6 +238,13 @@ def log_folder(config: Config) -> Path | None:
     return Path(config.launcher.log_dir).expanduser() if config.launcher.log_dir else None
 
 
+def kv_folder(config: Config) -> Path | None:
+    """Return where engines write the KV of runs; None where none is kept."""
+    section = config.launcher
+    keeps = section.models and section.kv_parking == "auto"
+    return (Path(section.state_dir).expanduser() / "kv" / section.name).resolve() if keeps else None
+
+
 def marks_folder(config: Config) -> Path | None:
     """Return where the launcher keeps marks of its engines; None where it starts none."""
     return Path(config.launcher.state_dir).expanduser() if config.launcher.models else None

@@ -31,6 +31,7 @@ from luftpause.adapters.turns_http.client import HttpTurns
 from luftpause.adapters.turns_http.served_models import ServedModels
 from luftpause.assembly.declared import (
     dataplane_settings,
+    kv_folder,
     link_graces,
     log_folder,
     marks_folder,
@@ -60,6 +61,7 @@ from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
 from luftpause.services.dataplane.routes import error_at
 from luftpause.services.launcher.instance import InstanceView
+from luftpause.services.launcher.kv_files import made_folder
 from luftpause.services.launcher.planning import LauncherPlan, Machine, plan
 from luftpause.services.launcher.service import LauncherService, Tools
 from luftpause.services.runtime import http as runtime_http
@@ -293,12 +295,14 @@ async def launcher_part(
         ConfigError: a declared model cannot be started as it stands.
     """
     config = plans.config
+    folder = await asyncio.to_thread(made_folder, kv_folder(config))
     planned = launcher_plan(config)
     marks = ProcessMarks(marks_folder(config))
     tools = Tools(
         host=LocalProcessHost(os.environ, log_dir=log_folder(config), marks=marks, outlived=config.launcher.adopt),
         engines=engines,
         meter=MachineMemory({device.device: at for at, device in enumerate(planned.devices[1:])}),
+        kv_folder=folder,
     )
     launcher = LauncherService(planned, tools, link=links.orders, replicas=links.replicas, on_change=on_change)
     folder = marks_folder(config) if config.launcher.adopt else None
@@ -311,10 +315,12 @@ async def launcher_part(
 
 
 def launcher_plan(config: schema.Config) -> LauncherPlan:
-    """Return what this machine's launcher can start.
+    """Return what this machine's launcher can start. Without a folder for KV, it keeps none.
 
     Raises:
         ConfigError: a declared model cannot be started as it stands.
     """
-    machine = Machine(engine=find_local_engine(os.environ), bundled_model=find_local_model(), ram=ram_budget())
+    engine, model, folder = find_local_engine(os.environ), find_local_model(), kv_folder(config)
+    there = folder if folder is not None and folder.is_dir() else None
+    machine = Machine(engine=engine, bundled_model=model, ram=ram_budget(), kv_folder=there)
     return plan(config.launcher, machine)

@@ -120,6 +120,12 @@ def _amount(
     help="Take [engine] of a scenario, as `sim` does, in place of --slots to --queue.  [default for --ttft-ms then: 0]",
 )
 @_amount("--load-s", "load_s", _DEFAULTS.load_s, "Answer 503 this long after the start.")
+@click.option("--slot-save-path", metavar="FOLDER", help="Have llama-server's /slots, and save them there.")
+@_amount("--slot-bytes", "slot_bytes", _DEFAULTS.slot_bytes, "Length of a saved slot's file for each token.")
+@_amount("--slot-ms", "slot_s", _DEFAULTS.slot_s, "What a save or a restore of a slot takes.")
+@click.option(
+    "--slot-fails", multiple=True, type=click.Choice(["save", "restore"]), help="Have that fail each time; repeatable."
+)
 @_amount("--speedup", "speedup", 1.0, "Divide all times by this.", least=0.001)
 @_amount("--tool-rounds", "tool_rounds", _DEFAULTS.tool_rounds, "Rounds of tools, where the task does not say.")
 @_amount("--reply-tokens", "reply_tokens", _DEFAULTS.reply_tokens, "Length, where the task does not say.", least=1)
@@ -131,9 +137,9 @@ def _amount(
 def command(ctx: click.Context, /, **options: object) -> None:
     """Start an engine that only pretends: OpenAI chat with tools and simulated latency.
 
-    It answers /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models, /classify, /tokenize, /health and
-    /metrics. The last user message may hold orders: [tools:N] [parallel:N] [tool:NAME] [tokens:N] [fail:STATUS] [die]
-    [stall] [no-usage] [no-logprobs] [as-text:FORM] [arg:NAME=TEXT].
+    It answers /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models, /classify, /tokenize, /slots, /health
+    and /metrics. The last user message may hold orders: [tools:N] [parallel:N] [tool:NAME] [tokens:N] [fail:STATUS]
+    [die] [stall] [no-usage] [no-logprobs] [as-text:FORM] [arg:NAME=TEXT].
     """
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # cutting answers short is what it is for
     chosen = msgspec.convert(options, _Options)

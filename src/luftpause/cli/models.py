@@ -33,6 +33,13 @@ class Leases(msgspec.Struct, frozen=True):
     expected: int = 0
 
 
+class ParkedKv(msgspec.Struct, frozen=True):
+    """Runs whose KV is kept in files."""
+
+    runs: int = 0
+    bytes: int = 0
+
+
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     """What this command shows of a model; further fields are none of its business."""
 
@@ -42,6 +49,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     leases: Leases = Leases()
     memory: int = 0
     memory_measured: bool = False
+    parked: ParkedKv = ParkedKv()
     pinned: bool = False
     ttl_left_s: float | None = None
     eta_s: float | None = None
@@ -202,17 +210,21 @@ def _decoded(body: bytes, address: str, kind: type[T]) -> T:
 
 def _table(models: list[ModelRow]) -> Table:
     table = Table(title="Models", title_justify="left")
-    for column in ("model", "launcher", "state", "turns", "waiting", "expected", "memory", "why"):
+    for column in ("model", "launcher", "state", "turns", "waiting", "expected", "memory", "parked", "why"):
         table.add_column(column)
     for row in models:
         memory = f"{'' if row.memory_measured else '~'}{row.memory / MIB:,.0f} MiB" if row.memory else "?"
         cells = (row.name, row.launcher, _state(row), *_counts(row.leases))
-        table.add_row(*(Text(printable(cell)) for cell in (*cells, memory, row.why)))
+        table.add_row(*(Text(printable(cell)) for cell in (*cells, memory, _parked(row.parked), row.why)))
     return table
 
 
 def _counts(leases: Leases) -> tuple[str, str, str]:
     return str(leases.in_flight), str(leases.waiting), str(leases.expected)
+
+
+def _parked(kept: ParkedKv) -> str:
+    return f"{kept.runs} ({kept.bytes / MIB:,.0f} MiB)" if kept.runs else ""
 
 
 def _state(row: ModelRow) -> str:

@@ -116,6 +116,7 @@ def _durations(launcher: Launcher) -> Iterator[Finding]:
 
 def _sizes(launcher: Launcher) -> Iterator[Finding]:
     sizes: list[tuple[KeyPath, str]] = [(("launcher", "memory"), launcher.memory)]
+    sizes.append((("launcher", "kv_parking_size"), launcher.kv_parking_size))
     sizes += [(("launcher", "devices", at, "memory"), item.memory) for at, item in enumerate(launcher.devices)]
     sizes += [(("launcher", "models", at, "memory"), item.memory) for at, item in enumerate(launcher.models)]
     for path, text in sizes:

@@ -4,13 +4,25 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from luftpause.config.value_types import Backend, Duration, Name, OptionalSize, OptionalTtl, Port, Section, Size, Ttl
+from luftpause.config.value_types import (
+    Backend,
+    Duration,
+    KvParking,
+    Name,
+    OptionalSize,
+    OptionalTtl,
+    Port,
+    Section,
+    Size,
+    Ttl,
+)
 
 
 class LauncherModel(Section, frozen=True):
     """A model whose engine this machine starts when a turn asks for it.
 
     `command` and `stop_command` may contain ${port}, ${model} and ${python}; neither is ever given to a shell.
+    An engine that speaks llama-server's `/slots` is told by ${slots} in `command` where to write them, and parks KV.
 
     Attributes:
         name: what clients ask for as `model`; unique.
@@ -96,7 +108,8 @@ class Launcher(Section, frozen=True):
         host: address that engines listen on and are reached at.
         model_dir: folder of the model files; relative to the working directory.
         log_dir: folder for the engines' own output; empty means no files.
-        state_dir: folder of the marks by which engines of a launcher that was killed are found again.
+        state_dir: folder of the marks by which engines of a launcher that was killed are found again, and of what
+            `kv_parking` keeps.
         adopt: engines outlive a launcher that is killed, and the next one keeps those that are healthy and were started
             just as it would start them now, so that nothing is loaded twice; false: they end with it.
         adopt_within: engines that no launcher adopted are ended this long after theirs was killed.
@@ -114,6 +127,10 @@ class Launcher(Section, frozen=True):
         stable_after: a crash counts as the first one in a row when the model was up for so long.
         stop_grace: how long an engine may take to end by itself before it is killed.
         memory_wait: memory that an engine held is waited for so long before the next one is started.
+        kv_parking: `auto`: what a run that will return has computed is kept in a file while its model is down, where
+            that is quicker than to compute it again (llama.cpp); `off`: never. Files lie in `state_dir`, readable for
+            us alone, and go with their run, at the latest at the next start.
+        kv_parking_size: what all these files may take together; those that are worth least go.
         devices: accelerators, as `[[launcher.devices]]`.
         groups: rules that models share, as `[[launcher.groups]]`.
         models: the models, as `[[launcher.models]]`.
@@ -140,6 +157,8 @@ class Launcher(Section, frozen=True):
     stable_after: Duration = "1m"
     stop_grace: Duration = "10s"
     memory_wait: Duration = "5s"
+    kv_parking: KvParking = "auto"
+    kv_parking_size: Size = "4GiB"
     devices: list[LauncherDevice] = []
     groups: list[LauncherGroup] = []
     models: list[LauncherModel] = []

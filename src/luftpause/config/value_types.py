@@ -31,6 +31,7 @@ Duration = Annotated[
     str,
     Meta(pattern=f"^{_DURATION}$", title="duration", examples=["10m", "500ms", "2h30m"]),
 ]
+KvParking = Literal["auto", "off"]
 Size = Annotated[
     str,
     Meta(

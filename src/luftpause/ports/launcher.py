@@ -7,11 +7,11 @@ of it: a call (same process) or the link on port 5000. One contract suite runs o
 from typing import Protocol, TypeAlias
 
 from luftpause.core.model.ids import LauncherId, ModelName
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import LauncherJoined, LoadFailed, LoadProgressed, ModelDown, ModelUp
 from luftpause.ports.processes import LogSlice
 
-ModelOrder: TypeAlias = LoadModel | UnloadModel
+ModelOrder: TypeAlias = LoadModel | UnloadModel | DropKv
 """What a launcher is told to do."""
 LauncherReport: TypeAlias = LoadProgressed | ModelUp | LoadFailed | ModelDown
 """What a launcher tells of its models, in order."""
@@ -25,7 +25,7 @@ class LauncherSeat(Protocol):
         ...
 
     def ordered(self, order: ModelOrder) -> None:
-        """Take an order. Its end is reported."""
+        """Take an order. Its end is reported, where it has one."""
         ...
 
     async def log(self, model: ModelName, after: int) -> LogSlice:

@@ -9,6 +9,9 @@ from hypothesis import given, settings
 from adapters.link.drawing import values
 from core.scheduling.builders import World, arrived, failed, spec
 from core.scheduling.histories import history
+from core.scheduling.residency.test_parking import come_back, go_out, park, swap_out
+from core.scheduling.residency.test_parking import world as parking_world
+from core.scheduling.residency.words import down, saved
 from core.scheduling.test_memory import LOOK
 from luftpause.adapters.event_log.lines import Entry, Segment, digest_of, entry, event_in, line_in, segment, state_in
 from luftpause.core.model.ids import Instant, ToolName
@@ -70,3 +73,27 @@ def test_any_state_comes_back_as_it_was() -> None:
 def test_two_states_have_two_digests() -> None:
     digests = {digest_of(lived(seed, 100)) for seed in range(20)}
     assert len(digests) == 20
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_times_of_kv_that_json_cannot_hold_lead_to_the_same_state_again(number: float) -> None:
+    world = parking_world()
+    go_out(world, "r")
+    (verdict,) = swap_out(world)
+    assert verdict.file is not None
+    told = down("A", kv=(saved(verdict.file, took_s=number),), prefill_s=number)
+    line = line_in(entry(told, Instant(1.0), (), ""))
+    assert isinstance(line, Entry)
+    assert decide(world.state, event_in(line), Instant(1.0)) == decide(world.state, told, Instant(1.0))
+
+
+def test_slots_and_parked_kv_come_back_as_they_were() -> None:
+    world = parking_world()
+    go_out(world, "r")
+    park(world)
+    come_back(world, "r")
+    assert world.state.residency.parked
+    assert world.state.residency.slots
+    line = line_in(segment(world.state, Instant(7.0), version="v", policy="p", utc="now"))
+    assert isinstance(line, Segment)
+    assert state_in(line) == world.state

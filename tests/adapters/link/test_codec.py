@@ -103,8 +103,8 @@ def test_all_that_a_desk_hears_is_a_plain_frozen_value() -> None:
 
 
 GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
-    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f05a170a174"),
-    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6505a169"),
+    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f06a170a174"),
+    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6506a169"),
     "accepted": (Accepted(TurnId("p.1"), RunId("r")), "94a86163636570746564a3702e31a172c0"),
     "fault": (Fault("bad_token", "no"), "93a56661756c74a96261645f746f6b656ea26e6f"),
     "report": (
@@ -113,9 +113,9 @@ GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
     ),
     "placed": (
         Placed(TurnId("t"), Placement(replica=ReplicaId("r"), endpoint=Endpoint(url="u"), why="w")),
-        "93a6706c61636564a17488a77265706c696361a172a8656e64706f696e7482a375726ca175ab6170695f6b65795f656e76a0"
+        "93a6706c61636564a1748aa77265706c696361a172a8656e64706f696e7482a375726ca175ab6170695f6b65795f656e76a0"
         "a3776879a177a6656e67696e65a46175746fa86469616c65637473c0"
-        "a46b696e64aa67656e65726174697665a56d6f64656ca0a46c69666500",
+        "a46b696e64aa67656e65726174697665a56d6f64656ca0a46c69666500a4736c6f74c0a7726573746f7265a0",
     ),
     "refused": (
         Refused(TurnId("t"), Refusal(reason=RefusalReason.EXPIRED, message="m")),

@@ -16,7 +16,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass, TurnShape
+from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
@@ -88,13 +88,26 @@ def arrived(
     )
 
 
-def finished(turn: str, *, tools: int | Sequence[str] = 0) -> TurnFinished:
-    """End a turn that was answered, with calls of these tools, or with so many of tools without a name."""
+def finished(
+    turn: str,
+    *,
+    tools: int | Sequence[str] = 0,
+    tokens: int | None = None,
+    cached: int | None = None,
+    restore_s: float | None = None,
+) -> TurnFinished:
+    """End a turn that was answered, with calls of these tools, or with so many of tools without a name.
+
+    `tokens`: of its prompt, `cached` so many of them; its answer was of 10. `restore_s`: it had its KV read back first.
+    """
     names = () if isinstance(tools, int) else tuple(map(ToolName, tools))
     count = tools if isinstance(tools, int) else len(tools)
     calls = tuple(ToolCallId(f"{turn}-call-{number}") for number in range(count))
     finish = "tool_calls" if count else "stop"
-    return TurnFinished(turn=TurnId(turn), finish=finish, tool_calls=calls, tools=names)
+    usage = None if tokens is None else Usage(prompt_tokens=tokens, completion_tokens=10, cached_tokens=cached)
+    return TurnFinished(
+        turn=TurnId(turn), finish=finish, usage=usage, tool_calls=calls, tools=names, restore_s=restore_s
+    )
 
 
 def failed(turn: str, *, retry_after_s: float | None = None) -> TurnFailed:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from core.scheduling.builders import World, arrived, failed, finished, known_run, open_turn, probed, spec
 from core.scheduling.residency.words import GIB, down, engine, joined, load_failed, unload_asked, up
 from core.scheduling.residency.words import model as model_spec
+from core.scheduling.residency.words import saved as kv_file
 from luftpause.core.dialects.engine_metrics import parse_load
 from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.models import EnginePhase, ModelGroup
@@ -29,7 +30,7 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.reasons import explain
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import LauncherLost, LoadAsked, LoadProgressed, PinAsked
 from luftpause.core.scheduling.residency.reasons import explain_unload
 from luftpause.core.scheduling.residency.view import ModelView
@@ -74,17 +75,33 @@ def carried_out(world: World, command: str) -> list[str]:
 def sentence(action: Action) -> str:
     match action:
         case PlaceTurn(turn=turn, replica=replica, why=why, held_s=held_s):
-            return f"{turn} goes to {replica}: {why.value}" + (f"; it waited {held_s:g} s" if held_s else "")
+            words = f"{turn} goes to {replica}: {why.value}" + (f"; it waited {held_s:g} s" if held_s else "")
+            words += f"; slot {action.slot}" if action.slot is not None else ""
+            return words + (f", KV {action.restore} first" if action.restore is not None else "")
         case HoldTurn(turn=turn, why=reason):
             return f"{turn} waits: {explain(reason)}"
         case RefuseTurn(turn=turn, why=refusal):
             return f"{turn} is refused: {refusal.message}".replace("\n", " | ")
         case ForgetRun(run=run, why=why_forgotten):
             return f"{run} is forgotten: {why_forgotten}"
+        case LoadModel() | UnloadModel() | DropKv():
+            return sentence_for_launcher(action)
+
+
+def sentence_for_launcher(action: LoadModel | UnloadModel | DropKv) -> str:
+    match action:
         case LoadModel(model=model, why=why_loaded, payer=payer):
             return f"load {model}: {why_loaded.value}" + (f", {payer[1]} pays" if payer else "")
-        case UnloadModel(model=model, why=why_unloaded, firmly=firmly):
-            return f"unload {model}{' firmly' if firmly else ''}: {explain_unload(why_unloaded)}"
+        case UnloadModel(model=model, why=why_unloaded, firmly=firmly, kv=kv):
+            words = f"unload {model}{' firmly' if firmly else ''}: {explain_unload(why_unloaded)}"
+            return "; ".join([words, *map(kept, kv)])
+        case DropKv(files=files, why=why_dropped):
+            return f"delete KV {', '.join(map(str, files))}: {why_dropped.value}"
+
+
+def kept(verdict: KvVerdict) -> str:
+    saved = f"is saved as KV {verdict.file}" if verdict.file is not None else "is not saved"
+    return f"slot {verdict.slot} of {verdict.run} {saved}: {verdict.why.value}"
 
 
 def shown(world: World) -> list[str]:
@@ -118,6 +135,8 @@ def shown_model(seen: ModelView) -> str:
     words += f", {seen.memory / GIB:g} GiB" + (" measured" if seen.is_measured else "")
     words += f", ready in {seen.eta_s:g} s" if seen.eta_s is not None else ""
     words += f", {seen.ttl_left_s:g} s to live" if seen.ttl_left_s is not None else ""
+    words += f", {seen.slots} slots" if seen.slots else ""
+    words += f", {seen.parked} parked in {seen.parked_size} bytes" if seen.parked else ""
     words += f", left alone for {seen.retry_after_s:g} s" if seen.retry_after_s is not None else ""
     return words + (f"; {seen.why}" if seen.why else "")
 
@@ -135,9 +154,9 @@ def arrive(
     return replace(made, parent=RunId(parent) if parent else None)
 
 
-def launcher(name: str, *told: str, ram: str = "10") -> Event:
-    """`launcher box A/6 B/6/load:3/ttl:60 C/3/persistent ram=10`: models with their GiB, and engines that it has as
-    `up:A` or `loading:A`.
+def launcher(name: str, *told: str, ram: str = "10", parking: str = "0") -> Event:
+    """`launcher box A/6 B/6/load:3/ttl:60 C/3/persistent ram=10 parking=1`: models with their GiB, engines that it has
+    as `up:A` or `loading:A`, and GiB for files with KV.
     """
     specs, engines = [], []
     for word in told:
@@ -159,12 +178,28 @@ def launcher(name: str, *told: str, ram: str = "10") -> Event:
         else:
             phase, called, *build = word.split(":")
             engines.append(engine(called, EnginePhase(phase), build="".join(build)))
-    return joined(*specs, launcher=name, ram=float(ram), engines=tuple(engines))
+    return joined(*specs, launcher=name, ram=float(ram), engines=tuple(engines), parking=int(float(parking) * GIB))
 
 
-def finish(turn: str, tools: str = "0") -> Event:
-    """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these."""
-    return finished(turn, tools=int(tools) if tools.isdigit() else tools.split(","))
+def finish(turn: str, tools: str = "0", tokens: str = "", cached: str = "", restore: str = "") -> Event:
+    """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these.
+
+    `tokens=900 cached=0`: of its prompt; `restore=0.1`: it had its KV read back first in so many seconds.
+    """
+    return finished(
+        turn,
+        tools=int(tools) if tools.isdigit() else tools.split(","),
+        tokens=int(tokens) if tokens else None,
+        cached=int(cached) if cached else None,
+        restore_s=float(restore) if restore else None,
+    )
+
+
+def gone(name: str, *why: str, saved: str = "", prefill: str = "0") -> Event:
+    """`down A saved=7/900/20000/0.1 prefill=0.001`: file, tokens, bytes and seconds of each save; what a token cost."""
+    parts = [each.split("/") for each in saved.split(",") if each]
+    kv = tuple(kv_file(int(file), int(tokens), int(size), float(took_s)) for file, tokens, size, took_s in parts)
+    return down(name, " ".join(why), kv=kv, prefill_s=float(prefill))
 
 
 def probe(name: str, *cause: str, running: str = "", waiting: str = "") -> Event:
@@ -213,8 +248,8 @@ COMMANDS: dict[str, Told] = {
     "launcher": launcher,
     "lost": lambda name: LauncherLost(launcher=LauncherId(name)),
     "progress": lambda name, share: LoadProgressed(model=ModelName(name), fraction=float(share)),
-    "up": lambda name, memory="0": up(name, float(memory)),
-    "down": lambda name, *why: down(name, " ".join(why)),
+    "up": lambda name, memory="0", slots="0": up(name, float(memory), slots=int(slots)),
+    "down": gone,
     "broken": lambda name, *tail, oom="": load_failed(name, "exit status 1", *tail, oom=bool(oom)),
     "load": lambda name: LoadAsked(model=ModelName(name)),
     "unload": lambda name, *how: unload_asked(name, firmly="firmly" in how, keep="keep" in how),

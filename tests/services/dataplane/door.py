@@ -35,6 +35,7 @@ class PlayedScheduler:
     def __init__(self) -> None:
         self.endpoint = Endpoint(url="http://127.0.0.1:1")
         self.engine_kind = EngineKind.AUTO
+        self.restore = ""
         self.dialects: tuple[str, ...] | None = ()
         self.hold = False
         self.away: asyncio.Event | None = None
@@ -57,6 +58,8 @@ class PlayedScheduler:
                 dialects=self.dialects,
                 kind=offer.kind or ReplicaKind.GENERATIVE,
                 model=offer.model or ModelName("m"),
+                slot=2 if self.restore else None,
+                restore=self.restore,
             )
         )
 

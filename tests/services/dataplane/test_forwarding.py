@@ -1,11 +1,14 @@
 """In which words a turn goes to its engine, through the whole door and by itself."""
 
 import json
+from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, run_bounded
+from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
 from luftpause.core.dialects.chat_assembly import ChatAssembly
 from luftpause.core.dialects.dialect import Peek, Translation
 from luftpause.core.dialects.openai_chat import OpenAiChat
@@ -112,6 +115,44 @@ def test_what_only_the_engine_can_read_goes_as_it_came() -> None:
     forwarded = forward(asked(body=odd), placement(EngineKind.LLAMA_CPP), speaks=True)
 
     assert (forwarded.request.body, forwarded.assembles) == (odd, None)
+
+
+def in_slot(slot: int | None = 2) -> Placement:
+    return replace(placement(), slot=slot)
+
+
+def test_a_turn_with_a_slot_says_so_and_nothing_else_is_changed() -> None:
+    body = b'{"model":"m","id_slot":9,"x": 1.0}'
+    sent = forward(asked(body=body), in_slot(), speaks=True).request.body
+
+    assert json.loads(sent) == {"model": "m", "id_slot": 2, "x": 1.0}
+    assert b'"x":1.0' in sent
+    assert forward(asked(body=body), in_slot(None), speaks=True).request.body == body
+    odd = b'{"model":"m","x":"\\ud800"}'
+    assert forward(asked(body=odd), in_slot(), speaks=True).request.body == odd
+
+
+@pytest.mark.parametrize(
+    ("path", "has_slot"), [("/v1/completions", True), ("/v1/responses", True), ("/tokenize", False)]
+)
+def test_only_where_an_engine_takes_a_slot_it_is_told_one(path: str, has_slot: bool) -> None:
+    found = routes.dialect_for(path)
+    assert found is not None
+    request = Asked(dialect=found, target=path.encode(), path=path, stream=True, headers=(), body=b'{"prompt":"x"}')
+    assert (b"id_slot" in forward(request, in_slot(), speaks=True).request.body) is has_slot
+
+
+def test_messages_with_a_slot_are_said_as_a_chat_where_they_can_be() -> None:
+    message = b'{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}'
+    messages = Asked(
+        dialect=AnthropicMessages(), target=b"/v1/messages", path="/v1/messages", stream=True, headers=(), body=message
+    )
+    assert forward(messages, in_slot(None), speaks=True).request.body == message
+    told = forward(messages, in_slot(), speaks=True).request
+    assert (told.path, json.loads(told.body)["id_slot"]) == (b"/v1/chat/completions", 2)
+    odd = structs.replace(messages, body=message.replace(b'"content":"hi"', b'"content":[{"type":"unheard-of"}]'))
+    as_it_came = forward(odd, in_slot(), speaks=True)
+    assert (as_it_came.request.path, as_it_came.back) == (b"/v1/messages", None)
 
 
 @pytest.mark.interpreted

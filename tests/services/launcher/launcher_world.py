@@ -14,13 +14,13 @@ from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.memory_meter import MachineMemory
 from luftpause.adapters.process_host import LocalProcessHost
 from luftpause.adapters.process_marks import ProcessMarks
-from luftpause.core.model.ids import LauncherId, ModelName, PrincipalId, ReplicaId, RunId
+from luftpause.core.model.ids import KvFile, LauncherId, ModelName, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.models import ModelSpec
 from luftpause.core.model.replicas import EngineKind, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnReport
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
-from luftpause.core.scheduling.residency.reasons import LoadReason, UnloadReason, UnloadWhy
+from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.reasons import KvDropReason, LoadReason, UnloadReason, UnloadWhy
 from luftpause.ports.launcher import LauncherReport, LauncherSeat
 from luftpause.ports.processes import MemoryMeter, ProcessHost
 from luftpause.ports.scheduler import Ticket
@@ -81,10 +81,15 @@ class RecordingScheduler:
         assert self.seat is not None
         self.seat.ordered(LoadModel(launcher=LOCAL, model=ModelName(model), why=LoadReason.TURNS_WAIT))
 
-    def unload(self, model: str = "toy", *, firmly: bool = False) -> None:
+    def unload(self, model: str = "toy", *, firmly: bool = False, kv: tuple[KvVerdict, ...] = ()) -> None:
         assert self.seat is not None
         why = UnloadWhy(reason=UnloadReason.IDLE)
-        self.seat.ordered(UnloadModel(launcher=LOCAL, model=ModelName(model), why=why, firmly=firmly))
+        self.seat.ordered(UnloadModel(launcher=LOCAL, model=ModelName(model), why=why, firmly=firmly, kv=kv))
+
+    def drop(self, *files: int) -> None:
+        assert self.seat is not None
+        numbers = tuple(map(KvFile, files))
+        self.seat.ordered(DropKv(launcher=LOCAL, files=numbers, why=KvDropReason.RUN_ENDED))
 
     async def until(self, kind: type[R], *, times: int = 1) -> R:
         """Return a report of a kind, once it was told so often."""
@@ -148,7 +153,7 @@ def model(*engines: EnginePlan, **changes: object) -> ModelPlan:
 
 
 def catalogue(*models: ModelPlan, stop_grace_s: float = 5.0) -> LauncherPlan:
-    return LauncherPlan(launcher=LOCAL, models=models, stop_grace_s=stop_grace_s)
+    return LauncherPlan(launcher=LOCAL, models=models, stop_grace_s=stop_grace_s, parking=1 << 20)
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,7 @@ class Ground:
     meter: MemoryMeter | None = None
     marks: ProcessMarks | None = None
     scheduler: RecordingScheduler | None = None
+    kv_folder: Path | None = None
 
 
 @asynccontextmanager
@@ -171,6 +177,7 @@ async def launched(*models: ModelPlan, stop_grace_s: float = 5.0, ground: Ground
         host=ground.host or LocalProcessHost(os.environ, marks=ground.marks),
         engines=engines,
         meter=ground.meter or MachineMemory({}),
+        kv_folder=ground.kv_folder,
     )
     launcher = LauncherService(
         catalogue(*models, stop_grace_s=stop_grace_s),

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from luftpause.config.launcher_schema import LauncherModel
-from luftpause.services.launcher.command_lines import UnusableError, command_line, stop_command_line
+from luftpause.services.launcher.command_lines import Place, UnusableError, command_line, parks, stop_command_line
 
 FILE = Path("/models/m")
 
@@ -22,9 +22,25 @@ class FakeEngine:
         return ("llama-server", str(model), host, port, alias, *args)
 
 
-def line(backend: str, **keys: object) -> tuple[str, ...]:
-    model = msgspec.convert({"name": "m", "backend": backend, **keys}, LauncherModel)
-    return command_line(model, FILE, FakeEngine(), "127.0.0.1")
+def line(backend: str, kv_folder: Path | None = None, **keys: object) -> tuple[str, ...]:
+    return command_line(declared(backend, **keys), FILE, FakeEngine(), Place("127.0.0.1", kv_folder))
+
+
+def declared(backend: str, **keys: object) -> LauncherModel:
+    return msgspec.convert({"name": "m", "backend": backend, **keys}, LauncherModel)
+
+
+def test_engines_that_can_save_their_slots_are_told_where() -> None:
+    folder = Path("/state/kv")
+    mine = {"command": ["serve", "${port}", "${slots}"]}
+    assert line("llama.cpp", folder, args=["--mlock"])[-3:] == ("--slot-save-path", "/state/kv", "--mlock")
+    assert line("command", folder, **mine) == ("serve", "${port}", "/state/kv")
+    assert line("command", None, **mine) == ("serve", "${port}", "")
+    assert parks(declared("llama.cpp"), folder)
+    assert parks(declared("command", **mine), folder)
+    assert not parks(declared("command", command=["serve", "${port}"]), folder)
+    assert not parks(declared("vllm"), folder)
+    assert not parks(declared("llama.cpp"), None)
 
 
 def test_every_backend_serves_the_model_under_its_name_at_its_place() -> None:

@@ -1,19 +1,24 @@
 """The launcher over real processes: what it does when it is ordered, and what it tells of it."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from luftpause.core.model.ids import DeviceId, ModelName, ReplicaId
+from luftpause.core.model.ids import DeviceId, KvFile, ModelName, ReplicaId, RunId
 from luftpause.core.model.models import EnginePhase, HeldEngine
+from luftpause.core.scheduling.residency.actions import KvVerdict
 from luftpause.core.scheduling.residency.events import LoadFailed, LoadProgressed, ModelDown, ModelUp
+from luftpause.core.scheduling.residency.reasons import KvReason
 from luftpause.ports.launcher import LauncherSeat
 from luftpause.services.launcher import service as service_module
+from luftpause.services.launcher.planning import EnginePlan
 from services.launcher.launcher_world import (
     LOCAL,
     Ground,
@@ -26,6 +31,7 @@ from services.launcher.launcher_world import (
     poll,
     run,
 )
+from testkit.running import request
 
 TOY = ModelName("toy")
 
@@ -422,5 +428,72 @@ def test_names_that_lead_nowhere_start_nothing() -> None:
             assert world.launcher.snapshot() == ()
             assert ReplicaId("toy-1") not in world.scheduler.specs
             assert world.launcher.inventory().launcher == LOCAL
+
+    run(story())
+
+
+SLOTS = ("--slot-save-path", "{folder}", "--slot-bytes", "10", "--metrics-style", "llama.cpp")
+
+
+def parking_engine(folder: Path) -> EnginePlan:
+    argv = (sys.executable, "-m", "luftpause", "fake-engine", "--port", "${port}", "--model", "toy", "--ttft-ms", "0")
+    return replace(engine(), argv=(*argv, *(word.replace("{folder}", str(folder)) for word in SLOTS)), parks=True)
+
+
+async def talk(url: str) -> None:
+    """Have a conversation in the second slot."""
+    task = {"role": "user", "content": "hello " * 50 + "[tools:0] [tokens:2]"}
+    body = json.dumps({"model": "toy", "id_slot": 1, "messages": [task]}).encode()
+    status, _, _ = await request(f"{url}/v1/chat/completions", method="POST", body=body)
+    assert status == 200
+
+
+def verdict(slot: int, file: int) -> KvVerdict:
+    return KvVerdict(slot=slot, run=RunId("r"), tokens=70, why=KvReason.EXPECTED, file=KvFile(file))
+
+
+def test_the_kv_of_runs_is_saved_before_the_stop_and_deleted_when_ordered(tmp_path: Path) -> None:
+    (tmp_path / "run-3.kv").touch()
+
+    async def story() -> ModelDown:
+        planned = model(parking_engine(tmp_path))
+        async with launched(planned, ground=Ground(kv_folder=tmp_path)) as world:
+            assert world.launcher.inventory().parking == 1 << 20
+            world.scheduler.load()
+            up = await world.scheduler.until(ModelUp)
+            assert up.slots == 8
+            assert world.launcher.inventory().engines[0].slots == 8
+            await talk(up.replica.endpoint.url)
+            world.scheduler.unload(kv=(verdict(1, 7), verdict(2, 8)))
+            down = await world.scheduler.until(ModelDown)
+            assert world.launcher.inventory().kv == down.kv
+            world.scheduler.drop(7)
+            await poll(lambda: not world.launcher.inventory().kv)
+        return down
+
+    down = run(story())
+    assert [(saved.file, saved.size) for saved in down.kv] == [(7, down.kv[0].tokens * 10)]
+    assert down.prefill_s > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_folder_nothing_is_saved_and_the_stop_comes_all_the_same() -> None:
+    async def story() -> None:
+        async with launched(model(engine())) as world:
+            world.scheduler.load()
+            assert (await world.scheduler.until(ModelUp)).slots == 0
+            world.scheduler.unload(kv=(verdict(0, 7),))
+            assert (await world.scheduler.until(ModelDown)).kv == ()
+            world.scheduler.drop(7)
+
+    run(story())
+
+
+def test_an_engine_that_cannot_say_its_slots_is_up_with_none(tmp_path: Path) -> None:
+    async def story() -> None:
+        planned = model(replace(engine(), parks=True))
+        async with launched(planned, ground=Ground(kv_folder=tmp_path)) as world:
+            world.scheduler.load()
+            assert (await world.scheduler.until(ModelUp)).slots == 0
 
     run(story())

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -219,3 +220,19 @@ def test_the_build_differs_with_what_an_engine_is_started_with_and_with_nothing_
 def test_a_model_of_ollama_has_no_process(tmp_path: Path) -> None:
     (found,) = planned(launcher(tmp_path, {"name": "q", "backend": "ollama", "url": "http://h:1/"})).models
     assert (found.engines, found.ollama_url, found.spec.model) == ((), "http://h:1", "q")
+
+
+def test_engines_park_kv_where_there_is_a_folder_for_it_and_one_engine_alone(tmp_path: Path) -> None:
+    (tmp_path / "small.gguf").touch()
+    machine = Machine(engine=FakeEngine(), bundled_model=None, ram=1000, kv_folder=Path("/kv"))
+    several = llama(name="several", instances=2)
+    section = msgspec.structs.replace(launcher(tmp_path, llama(), several), kv_parking_size="2KiB")
+    found = plan(section, machine)
+    one, first, second = (engine for model in found.models for engine in model.engines)
+    assert found.parking == 2048
+    assert (one.parks, first.parks, second.parks) == (True, False, False)
+    assert ("--slot-save-path" in one.argv, "--slot-save-path" in first.argv) == (True, False)
+    off = plan(msgspec.structs.replace(section, kv_parking="off"), machine)
+    assert (off.parking, off.models[0].engines[0].parks) == (0, False)
+    nowhere = plan(section, replace(machine, kv_folder=None))
+    assert (nowhere.parking, nowhere.models[0].engines[0].parks) == (0, False)

@@ -1,11 +1,12 @@
 """Which launcher is ordered and heard; `tests/contracts` has the rest."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from luftpause.core.model.ids import LauncherId, ModelName
-from luftpause.core.scheduling.residency.actions import UnloadModel
+from luftpause.core.model.ids import KvFile, LauncherId, ModelName, RunId
+from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, UnloadModel
 from luftpause.core.scheduling.residency.events import (
     LauncherJoined,
     LauncherLost,
@@ -13,7 +14,7 @@ from luftpause.core.scheduling.residency.events import (
     ModelDown,
     ModelReport,
 )
-from luftpause.core.scheduling.residency.reasons import UnloadReason, UnloadWhy
+from luftpause.core.scheduling.residency.reasons import KvDropReason, KvReason, UnloadReason, UnloadWhy
 from luftpause.ports.launcher import ModelOrder
 from luftpause.ports.processes import LogSlice
 from luftpause.services.scheduler.launchers import Launchers
@@ -54,6 +55,20 @@ def test_each_order_goes_to_its_launcher_and_says_why(caplog: pytest.LogCaptureF
     assert (one.orders, two.orders) == ([], [order("two")])
     assert "model_unload_ordered" in [record.message for record in caplog.records]
     assert asyncio.run(launchers.log(LauncherId("one"), M, 3)) == LogSlice(lines=("one",), next=3)
+
+
+def test_what_becomes_of_kv_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    launchers, seat = Launchers(lambda event: None), Seat("one")
+    launchers.joined(seat, seat.stock)
+    kv = (KvVerdict(slot=0, run=RunId("r"), tokens=9, why=KvReason.NOT_WORTH),)
+    drop = DropKv(launcher=LauncherId("one"), files=(KvFile(1),), why=KvDropReason.RUN_ENDED)
+    for each in (replace(order("one"), kv=kv), drop):
+        launchers.order(each)
+    said = {record.message: vars(record) for record in caplog.records}
+    assert said["model_unload_ordered"]["kv"] == ["r: it is computed again sooner than it is saved and restored"]
+    assert said["kv_drop_ordered"]["why"] == "its run is over"
+    assert seat.orders[-1] == drop
 
 
 def test_a_launcher_that_left_is_neither_ordered_nor_heard() -> None:

@@ -6,9 +6,11 @@ from typing import get_args
 
 import pytest
 
+from core.scheduling.residency import words
 from luftpause.core.model.ids import (
     ANONYMOUS_PRINCIPAL,
     Instant,
+    LauncherId,
     Mark,
     ModelName,
     PeerId,
@@ -20,8 +22,8 @@ from luftpause.core.model.ids import (
 )
 from luftpause.core.model.marks import session_mark
 from luftpause.core.model.refusals import RefusalReason
-from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import IdentityKeys, ServiceClass
+from luftpause.core.model.replicas import Placement, ReplicaKind, ReplicaSpec
+from luftpause.core.model.turns import IdentityKeys, ServiceClass, Usage
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.decide import decide as real_decide
 from luftpause.core.scheduling.events import (
@@ -34,7 +36,10 @@ from luftpause.core.scheduling.events import (
     TurnArrived,
     TurnFinished,
 )
+from luftpause.core.scheduling.residency.events import LauncherJoined
 from luftpause.core.scheduling.state import Decision, Limits, State, empty_state
+from luftpause.ports.launcher import ModelOrder
+from luftpause.ports.processes import LogSlice
 from luftpause.ports.scheduler import SchedulerDesk, TurnRefusedError
 from luftpause.services.scheduler import service as service_module
 from luftpause.services.scheduler.metrics import SchedulerMetrics
@@ -412,7 +417,7 @@ def test_every_kind_of_order_is_counted() -> None:
     family = "luftpause_scheduler_decisions_total"
     counted = [line for line in run(story).decode().splitlines() if line.startswith(family)]
     assert counted[:4] == [f'{family}{{kind="{kind}"}} 1.0' for kind in ("place", "hold", "refuse", "forget")]
-    assert counted[4:] == [f'{family}{{kind="{kind}"}} 0.0' for kind in ("load", "unload")]
+    assert counted[4:] == [f'{family}{{kind="{kind}"}} 0.0' for kind in ("load", "unload", "drop_kv")]
     assert len(counted) == len(get_args(Action))
 
 
@@ -483,3 +488,38 @@ def test_a_resync_tells_of_a_run_with_each_of_its_models() -> None:
         assert not desk.state.runs
 
     run(story)
+
+
+class Idle:
+    """A launcher that never does what it is ordered."""
+
+    def inventory(self) -> LauncherJoined:
+        return words.joined(words.model("A"), parking=1 << 30)
+
+    def ordered(self, order: ModelOrder) -> None:
+        del order
+
+    async def log(self, model: ModelName, after: int) -> LogSlice:
+        del model
+        return LogSlice(lines=(), next=after)
+
+
+def test_a_turn_is_told_its_slot_and_what_to_read_into_it() -> None:
+    async def story() -> tuple[Placement, Placement]:
+        service, seat, box = started(), Idle(), LauncherId("box")
+        service.launchers.joined(seat, seat.inventory())
+        first = service.admit(offer("t1", model="A", run="r"))
+        service.launchers.told(box, words.up("A", slots=2))
+        placed = await first.placement
+        usage = Usage(prompt_tokens=1000, completion_tokens=10)
+        service.report(replace(finished("t1", "call-1"), usage=usage))
+        service.launchers.asked(words.unload_asked("A", keep=True))
+        (parked,) = service.state.residency.parked[ModelName("A")].values()
+        service.launchers.told(box, words.down("A", kv=(words.saved(parked.file),)))
+        second = service.admit(offer("t2", model="A", run="r"))
+        service.launchers.told(box, words.up("A", slots=2))
+        return placed, await second.placement
+
+    first, second = run(story)
+    assert (first.slot, first.restore) == (0, "")
+    assert (second.slot, second.restore[-3:]) == (0, ".kv")

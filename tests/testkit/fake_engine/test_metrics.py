@@ -17,6 +17,7 @@ GAUGES = Gauges(
     prefilled_tokens=12_345_000,
     generated_tokens=50,
     retractions=7,
+    prefill_s=617.25,
 )
 
 
@@ -55,6 +56,7 @@ def test_what_was_taken_back_is_counted_where_the_real_engine_counts_it() -> Non
 
 def test_llama_cpp_counts_the_prompt_tokens_that_it_computed() -> None:
     assert samples(MetricsStyle.LLAMA_CPP)["llamacpp:prompt_tokens_total"] == 12_345_000
+    assert samples(MetricsStyle.LLAMA_CPP)["llamacpp:prompt_seconds_total"] == 617.25
 
 
 @pytest.mark.parametrize(

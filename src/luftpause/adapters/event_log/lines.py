@@ -21,14 +21,23 @@ import msgspec
 from immutables import Map
 
 from luftpause.core.model.ids import Instant
+from luftpause.core.model.parked_kv import SavedKv
 from luftpause.core.scheduling.actions import Action, HoldTurn
 from luftpause.core.scheduling.ages import age_in
-from luftpause.core.scheduling.events import Event, KnownTool, MemoryRestored, PeerResynced, TurnArrived, TurnFailed
+from luftpause.core.scheduling.events import (
+    Event,
+    KnownTool,
+    MemoryRestored,
+    PeerResynced,
+    TurnArrived,
+    TurnFailed,
+    TurnFinished,
+)
 from luftpause.core.scheduling.memory import sensible
-from luftpause.core.scheduling.residency.events import LoadProgressed
+from luftpause.core.scheduling.residency.events import LauncherJoined, LoadProgressed, ModelDown
 from luftpause.core.scheduling.state import State
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 DIGEST_CHARS: Final = 16
 FOREVER_S: Final = 1e9
 
@@ -193,20 +202,47 @@ def _decode(kind: type, value: object) -> object:
 def _writable(event: Event) -> Event:
     """Return an event that JSON can hold and that means the same, without what an engine said."""
     match event:
-        case TurnFailed(retry_after_s=seconds):
-            if seconds is not None:
-                seconds = None if math.isnan(seconds) else max(-FOREVER_S, min(FOREVER_S, seconds))
-            return replace(event, cause="", retry_after_s=seconds)
-        case LoadProgressed(fraction=fraction) if not math.isfinite(fraction):
-            return replace(event, fraction=1.0 if fraction > 0 else 0.0)
-        case TurnArrived(age_s=age_s) if not math.isfinite(age_s):
-            return replace(event, age_s=age_in(age_s))
+        case TurnArrived() | TurnFinished() | TurnFailed():
+            return _of_turn(event)
+        case LoadProgressed() | ModelDown() | LauncherJoined():
+            return _of_launcher(event)
         case PeerResynced(runs=runs) if not all(math.isfinite(run.age_s) for run in runs):
             return replace(event, runs=tuple(replace(run, age_s=age_in(run.age_s)) for run in runs))
         case MemoryRestored(tools=tools) if not all(map(_is_finite, tools)):
             return sensible(event)
         case _:
             return event
+
+
+def _of_turn(event: TurnArrived | TurnFinished | TurnFailed) -> Event:
+    match event:
+        case TurnFailed(retry_after_s=seconds):
+            if seconds is not None:
+                seconds = None if math.isnan(seconds) else max(-FOREVER_S, min(FOREVER_S, seconds))
+            return replace(event, cause="", retry_after_s=seconds)
+        case TurnFinished(restore_s=seconds) if seconds is not None and not math.isfinite(seconds):
+            return replace(event, restore_s=None)
+        case TurnArrived(age_s=age_s) if not math.isfinite(age_s):
+            return replace(event, age_s=age_in(age_s))
+        case _:
+            return event
+
+
+def _of_launcher(event: LoadProgressed | ModelDown | LauncherJoined) -> Event:
+    match event:
+        case LoadProgressed(fraction=fraction) if not math.isfinite(fraction):
+            return replace(event, fraction=1.0 if fraction > 0 else 0.0)
+        case ModelDown(prefill_s=prefill_s, kv=kv):
+            return replace(event, prefill_s=prefill_s if math.isfinite(prefill_s) else 0.0, kv=_timed(kv))
+        case LauncherJoined(kv=kv) if kv:
+            return replace(event, kv=_timed(kv))
+        case _:
+            return event
+
+
+def _timed(kv: tuple[SavedKv, ...]) -> tuple[SavedKv, ...]:
+    """Return files with a time that JSON can hold; one that took no time that makes sense makes none itself."""
+    return tuple(each if math.isfinite(each.took_s) else replace(each, took_s=-1.0) for each in kv)
 
 
 def _is_finite(known: KnownTool) -> bool:

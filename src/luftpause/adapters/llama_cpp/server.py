@@ -63,6 +63,7 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     add("-t", "--threads", type=int, default=1, help="threads to compute with")
     add("--temp", type=float, default=None, help="temperature of requests that name none")
     add("--cache-ram", type=int, default=None, help="MiB of memory for prompts that left their slot; 0 for none")
+    add("--slot-save-path", type=Path, default=None, help="folder that slots may be saved to and restored from")
     add("--metrics", action="store_true", help="serve /metrics")
     add("--slots", action="store_true", help="serve /slots")
     add("--jinja", action="store_true", help="use the whole chat template, tools included")
@@ -113,6 +114,8 @@ def serve(options: argparse.Namespace) -> Server:
         params.sampling.temp = options.temp
     if options.cache_ram is not None:
         params.cache_ram_mib = options.cache_ram
+    if options.slot_save_path is not None:
+        params.slot_save_path = f"{options.slot_save_path}{os.sep}"
     if options.chat_template_file is not None:
         params.chat_template = _template(options.chat_template_file)
     try:

@@ -17,6 +17,9 @@ DeviceId = NewType("DeviceId", str)
 Instant = NewType("Instant", float)
 """Seconds on the shell's monotonic clock."""
 
+KvFile = NewType("KvFile", int)
+"""The KV of one run that a launcher keeps in a file: a number that no other file of it has."""
+
 LauncherId = NewType("LauncherId", str)
 """One launcher, by a name that it keeps when it comes back."""
 

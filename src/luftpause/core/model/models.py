@@ -96,6 +96,7 @@ class HeldEngine:
         replica: None while it is loading.
         memory: as measured, bytes; 0 while nobody has.
         build: of the settings that it was started with.
+        slots: as `ModelUp` told them.
     """
 
     model: ModelName
@@ -103,3 +104,4 @@ class HeldEngine:
     replica: ReplicaSpec | None = None
     memory: int = 0
     build: str = ""
+    slots: int = 0

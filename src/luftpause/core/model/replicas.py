@@ -76,6 +76,8 @@ class Placement:
         kind: as what the replica takes the turn.
         model: which model the turn was taken for, also where its offer named none; empty from an older scheduler.
         life: which of its lives the replica is in: one that fell ill may come back as another engine.
+        slot: where in its engine the turn goes; None: the engine chooses.
+        restore: the file that is to be read into that slot first; empty for none.
     """
 
     replica: ReplicaId
@@ -86,3 +88,5 @@ class Placement:
     kind: ReplicaKind = ReplicaKind.GENERATIVE
     model: ModelName = _NO_MODEL
     life: int = 0
+    slot: int | None = None
+    restore: str = ""

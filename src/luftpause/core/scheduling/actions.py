@@ -7,27 +7,35 @@
 | `RefuseTurn` | nothing: it ends the turn                                                                 |
 | `ForgetRun`  | nothing: it ends the run                                                                  |
 
-`LoadModel` and `UnloadModel`, for launchers, stand in `residency/actions.py`.
+`LoadModel`, `UnloadModel` and `DropKv`, for launchers, stand in `residency/actions.py`.
 """
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from luftpause.core.model.ids import ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import KvFile, ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import Refusal
 from luftpause.core.scheduling.reasons import HoldReason, PlacedBecause
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceTurn:
-    """Send the turn to the replica. `held_s`: how long it was held before."""
+    """Send the turn to the replica.
+
+    Attributes:
+        held_s: how long it was held before.
+        slot: where in its engine; None: the engine chooses.
+        restore: what is to be read into that slot first.
+    """
 
     turn: TurnId
     run: RunId
     replica: ReplicaId
     why: PlacedBecause
     held_s: float
+    slot: int | None = None
+    restore: KvFile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,4 +62,4 @@ class ForgetRun:
     why: str
 
 
-Action: TypeAlias = PlaceTurn | HoldTurn | RefuseTurn | ForgetRun | LoadModel | UnloadModel
+Action: TypeAlias = PlaceTurn | HoldTurn | RefuseTurn | ForgetRun | LoadModel | UnloadModel | DropKv

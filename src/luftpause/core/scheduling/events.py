@@ -74,6 +74,7 @@ class TurnFinished:
         usage: None when the engine reported none.
         marks: what the answer may be recognised by besides its tool calls; for the shell, no policy reads them.
         tools: different names of the tools called, in order; at most TOOLS_MAX, none where they could not be read.
+        restore_s: how long its engine took to take the run's KV back first, seconds; None where it did not.
     """
 
     turn: TurnId
@@ -82,6 +83,7 @@ class TurnFinished:
     tool_calls: tuple[ToolCallId, ...] = ()
     marks: tuple[Mark, ...] = ()
     tools: tuple[ToolName, ...] = ()
+    restore_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,9 @@ from luftpause.core.scheduling.admission import queue_cap
 from luftpause.core.scheduling.affinity import returns_to, why_placed
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.residency.kv_state import NO_SEAT
 from luftpause.core.scheduling.residency.leases import root_of
+from luftpause.core.scheduling.residency.parking import seat
 from luftpause.core.scheduling.residency.uses import used
 from luftpause.core.scheduling.state import Replica, Run, Turn, without
 
@@ -32,9 +34,11 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
             returning=run is not None and _comes_back_to_a_full_home(run, replica),
         )
     )
+    there = NO_SEAT
     if draft.residency.of_replica:
         root = None if run is None else root_of(run, draft.runs, draft.models_of)
         draft.residency = used(draft.residency, replica.replica, root)
+        there = seat(draft, arrival, run, replica)
     if run is not None:
         draft.set_run(
             run._replace(
@@ -45,7 +49,17 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
                 out_on=None,
             )
         )
-    draft.order(PlaceTurn(turn=arrival.turn, run=arrival.run, replica=replica.replica, why=why, held_s=held_s))
+    draft.order(
+        PlaceTurn(
+            turn=arrival.turn,
+            run=arrival.run,
+            replica=replica.replica,
+            why=why,
+            held_s=held_s,
+            slot=there.slot,
+            restore=there.file,
+        )
+    )
 
 
 def _comes_back_to_a_full_home(run: Run, replica: Replica) -> bool:

@@ -7,7 +7,7 @@ turn is next in `fairness`.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from luftpause.core.model.ids import Instant, ModelName, RunId, ToolName, TurnId
+from luftpause.core.model.ids import Instant, ModelName, RunId, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason, no_such_model
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import TurnShape
@@ -17,10 +17,11 @@ from luftpause.core.scheduling.admission import takes_back, why_held
 from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, choose, nearest, pool_of, returns_to
 from luftpause.core.scheduling.ages import age_in, instant_before
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.events import TurnArrived, TurnFinished
 from luftpause.core.scheduling.fairness import drain, somebody_waits
 from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.reasons import HoldReason
+from luftpause.core.scheduling.residency import parking
 from luftpause.core.scheduling.residency.holding import why_model_held
 from luftpause.core.scheduling.residency.refusing import why_refused
 from luftpause.core.scheduling.residency.state import Model
@@ -77,28 +78,18 @@ def unknown_model(draft: Draft, kind: ReplicaKind, model: ModelName) -> Refusal:
     return Refusal(reason=RefusalReason.UNKNOWN_MODEL, message=message)
 
 
-def end(
-    draft: Draft,
-    turn: TurnId,
-    now: Instant,
-    *,
-    paused: bool = False,
-    answered: bool = False,
-    tools: tuple[ToolName, ...] = (),
-) -> None:
+def end(draft: Draft, turn: TurnId, now: Instant, *, finished: TurnFinished | None = None) -> None:
     """End an open turn, in flight or held; an unknown one changes nothing.
 
     Args:
         draft: what to change.
         turn: the turn that is over.
         now: the present.
-        paused: whether it leaves its run paused on a tool rather than idle.
-        answered: whether its engine answered it whole, so that its replica holds the run's prefix for certain.
-        tools: names of the tools that it asked for.
+        finished: how its engine answered it whole, so that its replica holds the run's prefix for certain.
     """
     in_flight = draft.turns.get(turn)
     if in_flight is not None:
-        _end_in_flight(draft, in_flight, now, paused=paused, answered=answered, tools=tools)
+        _end_in_flight(draft, in_flight, now, finished)
     elif turn in draft.held:
         leave_queue(draft, turn, now)
 
@@ -148,6 +139,8 @@ def end_part(draft: Draft, run: Run, now: Instant, *, why: str) -> None:
     if draft.lapsed:
         lapsed.leave_run(draft, run)
     draft.drop_run(run)
+    if draft.residency.models:
+        parking.forget(draft, run)
     if run.run not in draft.models_of:
         draft.order(ForgetRun(run=run.run, why=why))
 
@@ -177,6 +170,7 @@ def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
     draft.renew((turn,), now)
     in_flight = draft.turns.get(turn)
     if in_flight is not None:
+        there = parking.seat_of(draft, in_flight)
         draft.order(
             PlaceTurn(
                 turn=turn,
@@ -184,6 +178,8 @@ def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
                 replica=in_flight.replica,
                 why=in_flight.why,
                 held_s=in_flight.held_s,
+                slot=there.slot,
+                restore=there.file,
             )
         )
         return
@@ -224,15 +220,15 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
     return run
 
 
-def _end_in_flight(
-    draft: Draft, turn: Turn, now: Instant, *, paused: bool, answered: bool, tools: tuple[ToolName, ...]
-) -> None:
-    arrival = turn.arrival
+def _end_in_flight(draft: Draft, turn: Turn, now: Instant, finished: TurnFinished | None) -> None:
+    arrival, answered = turn.arrival, finished is not None
     if answered:
         _widen(draft, draft.replicas[turn.replica])
     draft.discharge(turn)
     if draft.residency.of_replica:
         draft.residency = left(draft.residency, turn.replica, now)
+    if draft.residency.models:
+        parking.leave(draft, turn, finished, now)
     draft.untrack(arrival.turn, arrival.peer)
     run = draft.runs.get(arrival.part) if turn.in_run else None
     if run is None:
@@ -243,6 +239,8 @@ def _end_in_flight(
     if answered and not turns and replica is not None and replica.declared:
         # It answered, so it lives and holds the prefix, whatever a probe said meanwhile.
         home, home_epoch = turn.replica, replica.epoch
+    paused = finished is not None and bool(finished.tool_calls)
+    tools = () if finished is None else finished.tools
     out_on = draft.tools.slowest(tools) if paused and not turns and not run.held else None
     draft.set_run(
         run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch, out_on=out_on)

@@ -6,6 +6,7 @@ every such client, unless it streams no such answer.
 Knows neither sockets nor the scheduler.
 """
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final, cast
 
@@ -25,6 +26,10 @@ from luftpause.ports.engines import EngineRequest, Header
 COMPLETIONS: Final = "/v1/completions"
 CHAT: Final = OpenAiChat.name
 """Every engine speaks it."""
+_MESSAGES: Final = "messages"
+"""llama-server (b11549) cannot be told a slot in its words, but in those of Chat Completions."""
+_IN_SLOTS: Final = (CHAT_PATH, COMPLETIONS.encode(), b"/v1/responses")
+"""Where llama-server takes `id_slot`."""
 _AS_STREAM: Final = {"stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -78,14 +83,23 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "")
         BadRequestError: the engine does not speak the client's dialect, and the request cannot be said in its own.
     """
     forwarded = _said(asked, placement, speaks=speaks, turn=turn)
-    if not asked.model or not placement.model or asked.model == placement.model:
-        return forwarded
     request = forwarded.request
-    if forwarded.back is None and not _names_model(request.body):
-        return forwarded  # as in Gemini's own words, where the path does
-    body = with_members(request.body, {"model": placement.model})
-    renamed = EngineRequest(method=request.method, path=request.path, headers=request.headers, body=body)
-    return Forwarded(request=renamed, back=forwarded.back, assembles=forwarded.assembles, left_out=forwarded.left_out)
+    members: dict[str, object] = {}
+    is_renamed = asked.model and placement.model and asked.model != placement.model
+    if is_renamed and (forwarded.back is not None or _names_model(request.body)):
+        members["model"] = placement.model  # not in Gemini's own words, where the path does
+    if placement.slot is not None and request.path.partition(b"?")[0] in _IN_SLOTS:
+        members["id_slot"] = placement.slot
+    if not members:
+        return forwarded
+    try:
+        body = with_members(request.body, members)
+    except BadRequestError:
+        if "model" in members:
+            raise
+        return forwarded  # legal, and yet only the engine can read it
+    edited = EngineRequest(method=request.method, path=request.path, headers=request.headers, body=body)
+    return Forwarded(request=edited, back=forwarded.back, assembles=forwarded.assembles, left_out=forwarded.left_out)
 
 
 def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str) -> Forwarded:
@@ -97,9 +111,17 @@ def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str) -> For
         return _as_stream(asked, asked.body, ChatAssembly)
     if isinstance(dialect, SingleRequest):
         return _single(asked, dialect.sent(asked.target, asked.body, placement, speaks=speaks), unnoticed=unnoticed)
-    if speaks and not unnoticed:
-        return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
-    translation = cast("TranslatedDialect", dialect).translate(asked.path, asked.body, turn)
+    is_slotless = placement.slot is not None and dialect.name == _MESSAGES
+    if not speaks or unnoticed:
+        return _translated(asked, turn, unnoticed=unnoticed)
+    if is_slotless:
+        with contextlib.suppress(BadRequestError):
+            return _translated(asked, turn, unnoticed=False)
+    return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
+
+
+def _translated(asked: Asked, turn: str, *, unnoticed: bool) -> Forwarded:
+    translation = cast("TranslatedDialect", asked.dialect).translate(asked.path, asked.body, turn)
     if unnoticed:
         streamed = _as_stream(asked, translation.request, ChatAssembly)
         return Forwarded(

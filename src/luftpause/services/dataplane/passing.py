@@ -6,6 +6,7 @@ It knows what an answer says, not who sends it on. How a turn ended: `endings`.
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from luftpause.core.dialects.answer_text import AnswerText
@@ -131,9 +132,14 @@ class PassingAnswer:
             self._timer.cancel()
         return b"" if self.back is None else self.back.end()
 
-    def report(self, turn: TurnId) -> TurnFinished | TurnFailed:
-        """Return how its turn ended. Where it is said in other words, its calls are known by the ids given there."""
+    def report(self, turn: TurnId, restore_s: float | None = None) -> TurnFinished | TurnFailed:
+        """Return how its turn ended. Where it is said in other words, its calls are known by the ids given there.
+
+        `restore_s`: how long its run's KV took to be read back before, seconds; None where it was not.
+        """
         report = ending_of(turn, self.placement, self.exchange, self.observer, self.back)
+        if restore_s is not None and isinstance(report, TurnFinished):
+            report = replace(report, restore_s=restore_s)
         return marked(report, self._said, self._listener)
 
     def _failure(self) -> str:

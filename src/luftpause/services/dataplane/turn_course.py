@@ -37,6 +37,7 @@ from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, PARENT_HEADER,
 from luftpause.services.dataplane.keepalive import Keepalive
 from luftpause.services.dataplane.metrics import GONE
 from luftpause.services.dataplane.passing import PassingAnswer, read_up_to
+from luftpause.services.dataplane.restoring import restore
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
@@ -58,6 +59,7 @@ class TurnCourse:
         "_keepalive",
         "_offer",
         "_over",
+        "_restore_s",
         "_run",
         "_shut_down",
         "_since",
@@ -86,6 +88,7 @@ class TurnCourse:
         self._spoke = False
         self._told: tuple[Header, ...] = ()
         self._over = False
+        self._restore_s: float | None = None
         self._since = time.monotonic()
 
     async def take(self) -> None:
@@ -161,6 +164,8 @@ class TurnCourse:
         assert asked is not None, "a turn that was answered is not forwarded again"
         try:
             speaks = self._dialect.name == CHAT or await self._around.spoken.at(placement, self._dialect.name)
+            if placement.restore:
+                self._restore_s = await restore(self._around.engines, placement, turn)
             forwarded = forward(asked, placement, speaks=speaks, turn=turn)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
         except BadRequestError as error:
@@ -304,7 +309,7 @@ class TurnCourse:
         """Report the end of the turn, unless that was done."""
         turn, turns = self._offer.turn, self._around.turns
         if turn in turns:
-            turns.end(turn, answer.report(turn))
+            turns.end(turn, answer.report(turn, self._restore_s))
 
     def _first_byte(self) -> None:
         self._counts.first_byte.add(time.monotonic() - self._since)

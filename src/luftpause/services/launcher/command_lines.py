@@ -7,18 +7,20 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, assert_never
+from typing import Final, NamedTuple, assert_never
 
 from luftpause.config.launcher_schema import LauncherModel
 from luftpause.config.problems import shown
 from luftpause.ports.processes import LocalEngine
 
 PORT_PLACEHOLDER: Final = "${port}"
+SLOTS_PLACEHOLDER: Final = "${slots}"
 _PLACEHOLDER: Final = re.compile(r"\$\{([^}]*)\}")
 _PLACE: Final = frozenset(("--host", "--port"))
 _OWNED: Final[Mapping[str, frozenset[str]]] = {
     "llama.cpp": _PLACE
     | {"-m", "--model", "-mu", "--model-url", "-dr", "--docker-repo", "-a", "--alias", "--api-prefix", "--reuse-port"}
+    | {"--slot-save-path"}
     | {"-hf", "-hfr", "--hf-repo", "-hff", "--hf-file", "-hfv", "-hfrv", "--hf-repo-v", "-hffv", "--hf-file-v"}
     | {"-md", "--model-draft", "--spec-draft-model", "-hfd", "-hfrd", "--hf-repo-draft", "--spec-draft-hf"}
     | {"-mv", "--model-vocoder", "-mmu", "--mmproj-url"}
@@ -42,6 +44,13 @@ _ABBREVIATES: Final = frozenset(("vllm", "sglang"))
 _OWNED_ENV: Final = re.compile(r"LLAMA_ARG_(MODEL|HF_|DOCKER|HOST|PORT|ALIAS|MMPROJ_URL).*|HF_MODEL")
 
 
+class Place(NamedTuple):
+    """Where an engine listens, and where it writes the KV of its slots; None: nowhere."""
+
+    host: str
+    kv_folder: Path | None = None
+
+
 class UnusableError(Exception):
     """What is wrong with one key of a model."""
 
@@ -51,13 +60,14 @@ class UnusableError(Exception):
         self.what = what
 
 
-def command_line(model: LauncherModel, file: Path | None, engine: LocalEngine | None, host: str) -> tuple[str, ...]:
+def command_line(model: LauncherModel, file: Path | None, engine: LocalEngine | None, where: Place) -> tuple[str, ...]:
     """Return program and arguments, with `${port}` where the port belongs; none for a backend that is not started.
 
     Raises:
         UnusableError: it cannot be started as it stands.
     """
-    known = _known(model, file)
+    host, kv_folder = where
+    known = _known(model, file, kv_folder)
     args = [_filled(word, known, "args") for word in model.args]
     _refuse_owned(model, args)
     match model.backend:
@@ -65,6 +75,8 @@ def command_line(model: LauncherModel, file: Path | None, engine: LocalEngine | 
             if engine is None:
                 what = "no llama.cpp server was found: put llama-server on PATH, or install luftpause[local]"
                 raise UnusableError("backend", what)
+            if kv_folder is not None:
+                args = ["--slot-save-path", str(kv_folder), *args]
             return engine.command(
                 model=_needed(file, model), host=host, port=PORT_PLACEHOLDER, alias=model.name, args=args
             )
@@ -94,11 +106,18 @@ def stop_command_line(model: LauncherModel, file: Path | None) -> tuple[str, ...
     Raises:
         UnusableError: it has a placeholder that nobody knows.
     """
-    return tuple(_filled(word, _known(model, file), "stop_command") for word in model.stop_command)
+    return tuple(_filled(word, _known(model, file, None), "stop_command") for word in model.stop_command)
 
 
-def _known(model: LauncherModel, file: Path | None) -> Mapping[str, str]:
-    return {"port": PORT_PLACEHOLDER, "model": str(file or model.name), "python": sys.executable}
+def parks(model: LauncherModel, kv_folder: Path | None) -> bool:
+    """Return whether the engine is started so that its slots can be saved."""
+    says_where = any(SLOTS_PLACEHOLDER in word for word in (*model.command, *model.args))
+    return kv_folder is not None and (model.backend == "llama.cpp" or (model.backend == "command" and says_where))
+
+
+def _known(model: LauncherModel, file: Path | None, kv_folder: Path | None) -> Mapping[str, str]:
+    slots = str(kv_folder) if kv_folder is not None else ""
+    return {"port": PORT_PLACEHOLDER, "model": str(file or model.name), "python": sys.executable, "slots": slots}
 
 
 def _served(model: LauncherModel, host: str) -> tuple[str, ...]:

@@ -29,6 +29,14 @@ class ModelFile:
             return f"there is no {shown(str(found))}"
         return ""
 
+    def stamp(self) -> str:
+        """Return what differs when the file was replaced or written to; empty where that cannot be seen."""
+        try:
+            seen = self.path.stat()
+        except OSError:
+            return ""
+        return f"{seen.st_ino} {seen.st_size} {seen.st_mtime_ns}"
+
     def size_bytes(self) -> int:
         """Return how long the file is, or all files in the folder together; 0 where that cannot be seen."""
         try:

@@ -18,7 +18,14 @@ from luftpause.core.model.ids import DeviceId, LauncherId, ModelName, ReplicaId
 from luftpause.core.model.models import RAM, Device, ModelGroup, ModelSpec
 from luftpause.core.model.replicas import EngineKind
 from luftpause.ports.processes import Launch, LocalEngine
-from luftpause.services.launcher.command_lines import UnusableError, command_line, stop_command_line, with_port
+from luftpause.services.launcher.command_lines import (
+    Place,
+    UnusableError,
+    command_line,
+    parks,
+    stop_command_line,
+    with_port,
+)
 from luftpause.services.launcher.model_files import ModelFile, model_file
 
 LOCAL: Final = LauncherId("local")
@@ -47,6 +54,7 @@ class EnginePlan:
         port: 0 takes a free one at each start.
         host: the address that it listens on and is reached at.
         file: looked at again before each start; None where it opens none of ours.
+        parks: whether its slots can be saved to files.
         device: where it takes its memory.
         memory: what one such process is thought to take there, bytes; 0: nobody knows.
     """
@@ -64,6 +72,7 @@ class EnginePlan:
     engine: EngineKind
     readiness_timeout_s: float
     file: ModelFile | None = None
+    parks: bool = False
     device: DeviceId = RAM
     memory: int = 0
 
@@ -90,6 +99,7 @@ class LauncherPlan:
     Attributes:
         stop_grace_s: what each engine may take to end before it is killed, seconds.
         memory_wait_s: how long the memory of one that ended is waited for, seconds.
+        parking: what all files with runs' KV may take together, bytes; 0: none is kept.
     """
 
     launcher: LauncherId = LOCAL
@@ -97,6 +107,7 @@ class LauncherPlan:
     models: tuple[ModelPlan, ...] = ()
     stop_grace_s: float
     memory_wait_s: float = 5.0
+    parking: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +118,13 @@ class Machine:
         engine: its llama.cpp server; None when it has none.
         bundled_model: the one model file that may lie outside `launcher.model_dir`; None when there is none.
         ram: what engines may have of its memory when the config does not say, bytes.
+        kv_folder: where engines write the KV of runs; None: nowhere.
     """
 
     engine: LocalEngine | None
     bundled_model: Path | None
     ram: int
+    kv_folder: Path | None = None
 
 
 def launch_of(engine: EnginePlan, port: int) -> Launch:
@@ -146,6 +159,7 @@ def plan(launcher: Launcher, machine: Machine) -> LauncherPlan:
         models=tuple(models),
         stop_grace_s=seconds(launcher.stop_grace),
         memory_wait_s=seconds(launcher.memory_wait),
+        parking=size_bytes(launcher.kv_parking_size) if _kv_folder(launcher, machine) is not None else 0,
     )
 
 
@@ -154,7 +168,8 @@ def _model_plan(launcher: Launcher, model: LauncherModel, machine: Machine) -> M
     fault = file.fault() if file is not None else ""
     if fault:
         raise UnusableError("model_path", fault)
-    argv = command_line(model, file.path if file else None, machine.engine, launcher.host)
+    kv_folder = _kv_folder(launcher, machine) if model.instances == 1 else None
+    argv = command_line(model, file.path if file else None, machine.engine, Place(launcher.host, kv_folder))
     memory = size_bytes(model.memory) if model.memory else _guess(model, file)
     engines = tuple(_instances(launcher, model, argv, file, machine)) if argv else ()
     return ModelPlan(
@@ -162,6 +177,10 @@ def _model_plan(launcher: Launcher, model: LauncherModel, machine: Machine) -> M
         engines=engines,
         ollama_url="" if argv else model.url.rstrip("/"),
     )
+
+
+def _kv_folder(launcher: Launcher, machine: Machine) -> Path | None:
+    return machine.kv_folder if launcher.kv_parking == "auto" else None
 
 
 def _spec(launcher: Launcher, model: LauncherModel, memory: int, *, build: str) -> ModelSpec:
@@ -209,6 +228,7 @@ def _instances(
             engine=_KINDS[model.backend],
             readiness_timeout_s=seconds(model.readiness_timeout),
             file=file,
+            parks=parks(model, _kv_folder(launcher, machine) if model.instances == 1 else None),
             device=DeviceId(model.device),
             memory=memory // model.instances,
         )

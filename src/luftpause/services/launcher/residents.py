@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from luftpause.core.model.ids import ReplicaId
+from luftpause.core.model.ids import KvFile, ReplicaId
 from luftpause.core.model.models import EnginePhase, HeldEngine
+from luftpause.core.model.parked_kv import SavedKv
 from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.processes.reasons import Failure
 from luftpause.services.launcher.instance import Instance
@@ -25,6 +26,10 @@ class Resident:
         failure: the last one of an engine that is not started again.
         free_before: what was free on its device before it was stopped, bytes; None where nobody can tell.
         told: how far its load was told to be, 0 to 1.
+        slots: of its engine whose KV can be saved.
+        kv: what was saved before its stop.
+        kv_asked: what was to be saved.
+        prefill_s: what a token of a prompt cost its engine, seconds; 0 where it did not say.
     """
 
     plan: ModelPlan
@@ -36,6 +41,10 @@ class Resident:
     failure: Failure | None = None
     free_before: int | None = None
     told: float = 0.0
+    slots: int = 0
+    kv: tuple[SavedKv, ...] = ()
+    kv_asked: tuple[KvFile, ...] = ()
+    prefill_s: float = 0.0
 
     @property
     def phase(self) -> EnginePhase:
@@ -52,6 +61,7 @@ class Resident:
             replica=self.replica,
             memory=self.memory,
             build=self.plan.spec.build,
+            slots=self.slots,
         )
 
 

@@ -5,15 +5,16 @@ A model is up when the first of its engines is ready, and down when nothing of a
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, assert_never
 
-from luftpause.core.model.ids import LauncherId, ModelName
-from luftpause.core.model.replicas import ReplicaSpec
+from luftpause.core.model.ids import KvFile, LauncherId, ModelName
+from luftpause.core.model.replicas import Endpoint, ReplicaSpec
 from luftpause.core.processes.reasons import Failure, explain
 from luftpause.core.processes.state import BACKOFF_S
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import LauncherJoined, LoadFailed, LoadProgressed, ModelDown, ModelUp
 from luftpause.ports.engines import Engines
 from luftpause.ports.launcher import LauncherLink, LauncherReport, ModelOrder
@@ -22,6 +23,8 @@ from luftpause.ports.scheduler import SchedulerLink
 from luftpause.services.launcher.adopting import worth_keeping
 from luftpause.services.launcher.instance import Instance, InstanceView
 from luftpause.services.launcher.keeping import EngineKeeper
+from luftpause.services.launcher.kv_files import KvFiles
+from luftpause.services.launcher.kv_saving import KvSaving
 from luftpause.services.launcher.memory import memory_back
 from luftpause.services.launcher.ollama import OllamaError, OllamaModels
 from luftpause.services.launcher.planning import LauncherPlan, ModelPlan
@@ -36,11 +39,17 @@ _TOLD_STEP: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What a launcher works with. `meter`: what engines take of the machine's memories."""
+    """What a launcher works with.
+
+    Attributes:
+        meter: what engines take of the machine's memories.
+        kv_folder: where engines write the KV of runs; None: nowhere.
+    """
 
     host: ProcessHost
     engines: Engines
     meter: MemoryMeter
+    kv_folder: Path | None = None
 
 
 class LauncherService:
@@ -71,6 +80,9 @@ class LauncherService:
             tools.host, tools.engines, tools.meter, stop_grace_s=plan.stop_grace_s, on_change=on_change
         )
         self._ollama = OllamaModels(tools.engines)
+        folder = tools.kv_folder
+        self._kv_files = None if folder is None else KvFiles(folder, plan.parking)
+        self._kv = None if self._kv_files is None else KvSaving(tools.engines, self._kv_files)
         self._plan = plan
         self._plans: Mapping[ModelName, ModelPlan] = {each.spec.model: each for each in plan.models}
         self._residents: dict[ModelName, Resident] = {}
@@ -103,8 +115,10 @@ class LauncherService:
         await asyncio.to_thread(host.end_left_behind, self._plan.stop_grace_s)
 
     def start(self) -> None:
-        """Begin to take orders. Once only."""
+        """Begin to take orders. Once only. Files of KV that are there are nobody's."""
         self._is_started = True
+        if self._kv_files is not None:
+            self._kv_files.clear()
         self._keeper.start(self)
         self._spawn(self._declare())
         # Of what was adopted, each first engine is told with the inventory. Joining may bring orders at once.
@@ -138,6 +152,8 @@ class LauncherService:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._kv_files is not None:
+            await asyncio.to_thread(self._kv_files.clear)
         while not self._declarations.empty():
             self._declarations.get_nowait().close()
 
@@ -145,6 +161,8 @@ class LauncherService:
         """Take another catalogue. What did not change goes on; the scheduler has the rest go once it is idle."""
         self._plan = plan
         self._plans = {each.spec.model: each for each in plan.models}
+        if self._kv_files is not None:
+            self._kv_files.resize(plan.parking)
         self._link.join(self)
 
     def snapshot(self) -> tuple[InstanceView, ...]:
@@ -158,6 +176,8 @@ class LauncherService:
             devices=self._plan.devices,
             catalogue=tuple(each.spec for each in self._plans.values()),
             engines=tuple(each.held() for each in self._residents.values()),
+            parking=0 if self._kv_files is None else self._plan.parking,
+            kv=() if self._kv_files is None else self._kv_files.kept(),
         )
 
     def ordered(self, order: ModelOrder) -> None:
@@ -165,8 +185,10 @@ class LauncherService:
         match order:
             case LoadModel(model=model):
                 self._load(model)
-            case UnloadModel(model=model):
-                self._unload(model)
+            case UnloadModel(model=model, kv=kv):
+                self._unload(model, kv)
+            case DropKv(files=files):
+                self._spawn(self._drop_kv(files))
             case _:
                 assert_never(order)
 
@@ -182,18 +204,22 @@ class LauncherService:
         if resident is not None and resident.leaving:
             self._tell(LoadFailed(model=model, cause="its last engine is still being stopped"))
         elif resident is not None and resident.replica is not None:
-            self._tell(ModelUp(model=model, replica=resident.replica, memory=resident.memory))
+            told = ModelUp(model=model, replica=resident.replica, memory=resident.memory, slots=resident.slots)
+            self._tell(told)
         elif resident is None and plan is None:
             self._tell(LoadFailed(model=model, cause="this launcher knows no such model"))
         elif resident is None and plan is not None:
             resident = self._residents[model] = Resident(plan=plan)
+            if self._kv_files is not None and plan.engines:
+                file = plan.engines[0].file
+                self._kv_files.is_for(model, "" if file is None else file.stamp())
             if plan.ollama_url:
                 self._spawn(self._load_ollama(resident))
                 return
             for engine in plan.engines:
                 resident.alive[engine.replica] = self._keeper.want(engine, backoff_s=_backoff_of(plan))
 
-    def _unload(self, model: ModelName) -> None:
+    def _unload(self, model: ModelName, kv: Sequence[KvVerdict]) -> None:
         resident = self._residents.get(model)
         if resident is None:
             self._tell(ModelDown(model=model, why="nothing of it runs"))
@@ -202,8 +228,28 @@ class LauncherService:
             if resident.plan.ollama_url:
                 self._spawn(self._unload_ollama(resident))
             resident.free_before = self._tools.meter.free(resident.plan.spec.device)
-            for instance in tuple(resident.alive.values()):
-                self._keeper.unwant(instance)
+            if any(each.file is not None for each in kv) and resident.replica is not None:
+                self._spawn(self._stop_saved(resident, resident.replica.endpoint, kv))
+            else:
+                self._stop(resident)
+
+    async def _stop_saved(self, resident: Resident, endpoint: Endpoint, kv: Sequence[KvVerdict]) -> None:
+        """Stop a model once its runs' KV is saved, or cannot be."""
+        try:
+            if self._kv is not None:
+                resident.prefill_s = await self._kv.prefill_s(endpoint)
+                resident.kv_asked = tuple(each.file for each in kv if each.file is not None)
+                resident.kv = await self._kv.save(endpoint, kv)
+        finally:
+            self._stop(resident)
+
+    async def _drop_kv(self, files: Sequence[KvFile]) -> None:
+        if self._kv_files is not None and files:
+            await asyncio.to_thread(self._kv_files.drop, files)
+
+    def _stop(self, resident: Resident) -> None:
+        for instance in tuple(resident.alive.values()):
+            self._keeper.unwant(instance)
 
     def engine_ready(self, instance: Instance) -> None:
         """See `EngineWatcher`."""
@@ -239,11 +285,14 @@ class LauncherService:
         if resident.replica is None and running is not None:
             taken = await asyncio.to_thread(self._tools.meter.taken, running.pid, device)
             resident.memory = taken * len(resident.plan.engines)
+            if self._kv is not None and instance.plan.parks:
+                resident.slots = await self._kv.slots(spec.endpoint)
         if resident.leaving or instance.plan.replica not in resident.alive:
             return  # it went while it was measured
         if resident.replica is None or spec.replica == resident.replica.replica:
             resident.replica = spec  # or it came back by itself, on another port
-            self._tell(ModelUp(model=resident.plan.spec.model, replica=spec, memory=resident.memory))
+            told = ModelUp(model=resident.plan.spec.model, replica=spec, memory=resident.memory, slots=resident.slots)
+            self._tell(told)
         else:
             resident.further.add(spec.replica)
             self._declarations.put_nowait(self._replicas.add_replica(spec))
@@ -263,9 +312,12 @@ class LauncherService:
         wait_s = self._plan.memory_wait_s
         await memory_back(self._tools.meter, device, taken, before=resident.free_before, wait_s=wait_s)
         model, failure = resident.plan.spec.model, resident.failure
+        kept = {each.file for each in resident.kv}
+        await self._drop_kv([file for file in resident.kv_asked if file not in kept])
         self._forget(model)
         if resident.leaving or failure is None:
-            self._tell(ModelDown(model=model, why="stopped as asked"))
+            told = ModelDown(model=model, why="stopped as asked", kv=resident.kv, prefill_s=resident.prefill_s)
+            self._tell(told)
         elif resident.replica is not None:
             self._tell(ModelDown(model=model, why=explain(failure)))
         else:

@@ -5,9 +5,10 @@ What is ordered, and what a report means, is decided in `core/scheduling/residen
 
 import logging
 from collections.abc import Callable
+from typing import assert_never
 
 from luftpause.core.model.ids import LauncherId, ModelName
-from luftpause.core.scheduling.residency.actions import LoadModel
+from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import (
     LauncherJoined,
     LauncherLost,
@@ -57,10 +58,18 @@ class Launchers:
 
     def order(self, order: ModelOrder) -> None:
         """Give an order to its launcher; one that is away is told nothing, its inventory will show what it did."""
-        if isinstance(order, LoadModel):
-            _LOG.info("model_load_ordered", extra={"model": order.model, "why": order.why.value})
-        else:
-            _LOG.info("model_unload_ordered", extra={"model": order.model, "why": explain_unload(order.why)})
+        match order:
+            case LoadModel(model=model, why=why):
+                _LOG.info("model_load_ordered", extra={"model": model, "why": why.value})
+            case UnloadModel(model=model, why=why_unloaded, kv=kv):
+                kept = [f"{each.run}: {each.why.value}" for each in kv]
+                _LOG.info(
+                    "model_unload_ordered", extra={"model": model, "why": explain_unload(why_unloaded), "kv": kept}
+                )
+            case DropKv(files=files, why=dropped):
+                _LOG.info("kv_drop_ordered", extra={"files": len(files), "why": dropped.value})
+            case _:
+                assert_never(order)
         seat = self._seats.get(order.launcher)
         if seat is not None:
             seat.ordered(order)

@@ -15,7 +15,7 @@ from prometheus_client.utils import floatToGoString
 
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.state import State
 from luftpause.core.scheduling.view import held_by_class, view_tools
 
@@ -30,6 +30,7 @@ _KINDS: dict[type[Action], str] = {
     ForgetRun: "forget",
     LoadModel: "load",
     UnloadModel: "unload",
+    DropKv: "drop_kv",
 }
 
 

@@ -19,6 +19,8 @@ def model_json(model: ModelView) -> Json:
         "device": model.device,
         "memory": model.memory,
         "memory_measured": model.is_measured,
+        "slots": model.slots,
+        "parked": {"runs": model.parked, "bytes": model.parked_size},
         "load_s": round(model.load_s, 3),
         "pinned": model.pinned,
         "persistent": model.persistent,

@@ -13,6 +13,7 @@ from typing import Final, Protocol, assert_never
 
 from luftpause.core.model.ids import Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.marks import call_marks, named_marks
+from luftpause.core.model.parked_kv import kv_file_name
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
@@ -36,7 +37,7 @@ from luftpause.core.scheduling.events import (
 )
 from luftpause.core.scheduling.parts import parts_of
 from luftpause.core.scheduling.reasons import explain
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.routing import NAME_CHARS_MAX, Services, routed_service
 from luftpause.core.scheduling.services import offered
 from luftpause.core.scheduling.state import Decision, Service, State, empty_state
@@ -300,7 +301,7 @@ class SchedulerService:
             case ForgetRun(run=run, why=reason):
                 _log.debug("run_forgotten", extra={"run": run, "why": reason})
                 self._identity.forget(run)
-            case LoadModel() | UnloadModel():
+            case LoadModel() | UnloadModel() | DropKv():
                 self.launchers.order(action)
             case _:
                 assert_never(action)
@@ -323,6 +324,8 @@ class SchedulerService:
                 kind=turn.arrival.kind,
                 model=turn.arrival.model,
                 life=replica.epoch,
+                slot=action.slot,
+                restore="" if action.restore is None else kv_file_name(action.restore),
             )
             self._tickets.place(action.turn, placement)
 

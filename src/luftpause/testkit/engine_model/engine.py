@@ -125,6 +125,17 @@ class Engine:
         if self._stretch is None or self._waiting[0] is sequence:
             self._look_again(now)
 
+    def take_back(self, chain: Chain) -> bool:
+        """Keep a chain as if it had been computed here; say whether there was room for it."""
+        tokens = sum(tokens for _, tokens in chain)
+        found, protected = self._tree.match(chain)
+        if tokens - found > self._free() + self._tree.idle_tokens - protected:
+            return False
+        pinned = self._tree.pin(chain)
+        self._tree.evict(tokens - pinned.tokens - self._free())
+        self._tree.unpin(self._tree.grow(pinned, chain))
+        return True
+
     def abort(self, key: int, now: float) -> None:
         """Drop a request. What it owns is free when the step under way ends; an unknown one changes nothing."""
         for sequence in self._running:

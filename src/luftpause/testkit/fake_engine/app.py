@@ -1,13 +1,14 @@
 """The fake engine's HTTP face, a plain ASGI app.
 
 It answers `/v1/chat/completions`, `/v1/completions`, `/v1/embeddings`, `/v1/models`, `/classify`, `/tokenize`,
-`/health` and `/metrics`. A client that goes away ends its request at once. Decides neither what is answered nor how
-fast.
+`/health`, `/metrics` and, where it was told a folder for them, `/slots`. A client that goes away ends its request at
+once. Decides neither what is answered nor how fast.
 """
 
 import asyncio
 import contextlib
 import itertools
+import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -28,9 +29,11 @@ from luftpause.testkit.fake_engine.markers import read_orders
 from luftpause.testkit.fake_engine.metrics import CONTENT_TYPE, render_metrics
 from luftpause.testkit.fake_engine.replies import Reply, UnknownToolError, plan_reply, reply_id
 from luftpause.testkit.fake_engine.settings import MetricsStyle, Settings
+from luftpause.testkit.fake_engine.slots import FileNamed, Slots
 from luftpause.testkit.fake_engine.tokenize import Tokenize, tokenized
 
 REMEMBERED_FAILURES_MAX = 10_000
+_SLOT_PATH = re.compile(r"/slots/([0-9]{1,4})")
 RESERVED_TOKENS_MAX = 4096
 """The longest reply that an engine expects, whatever its client allows."""
 
@@ -42,6 +45,7 @@ class FakeEngineApp:
 
     def __init__(self, settings: Settings) -> None:
         self.engine = Engine(settings.figures, settings.ttft_s)
+        self._slots = Slots(settings, self.engine)
         self._settings = settings
         self._started_at = time.monotonic()
         self._started_utc = int(time.time())
@@ -54,6 +58,7 @@ class FakeEngineApp:
             "/classify": ("POST", self._classify),
             "/tokenize": ("POST", self._tokenize),
             "/v1/models": ("GET", self._models),
+            "/slots": ("GET", self._list_slots),
             "/health": ("GET", self._health),
             "/metrics": ("GET", self._metrics),
         }
@@ -65,6 +70,10 @@ class FakeEngineApp:
         try:
             if time.monotonic() - self._started_at < self._settings.load_s:
                 raise RefusedError(503, "Loading model", "unavailable_error")
+            slot = _SLOT_PATH.fullmatch(scope["path"])
+            if slot is not None and scope["method"] == "POST":
+                await self._slot(exchange, int(slot[1]), scope["query_string"])
+                return
             method, answer = self._routes.get(scope["path"], ("", None))
             if answer is None:
                 raise RefusedError(404, f"no such path: {scope['path']}")
@@ -105,6 +114,8 @@ class FakeEngineApp:
                 await _stream(exchange, seat, envelope, reply, with_usage=with_usage)
             else:
                 await _complete(exchange, seat, envelope, reply)
+            *shared, (own, tokens) = seat.request.prompt
+            self._slots.used(chat.id_slot, (*shared, (own, tokens + len(reply.deltas))))
 
     def _request(self, chat: Chat, prompt: Sequence[Piece], reply: Reply, number: int) -> Request:
         """Return the request as the engine model sees it."""
@@ -157,6 +168,23 @@ class FakeEngineApp:
         if request.prompt is None and not request.messages:
             raise RefusedError(400, "give a prompt or messages")
         await exchange.answer(200, wire.encoded(tokenized(request.pieces(), self._settings.figures.kv_tokens)))
+
+    async def _list_slots(self, exchange: Exchange) -> None:
+        await exchange.answer(200, wire.encoded(self._slots.listing()))
+
+    async def _slot(self, exchange: Exchange, slot: int, query: bytes) -> None:
+        if slot >= self._settings.figures.max_running:
+            raise RefusedError(400, f"there is no slot {slot}")
+        match query:
+            case b"action=save":
+                done = await self._slots.save(slot, (await exchange.parsed(FileNamed)).filename)
+            case b"action=restore":
+                done = await self._slots.restore(slot, (await exchange.parsed(FileNamed)).filename)
+            case b"action=erase":
+                done = self._slots.erase(slot)
+            case _:
+                raise RefusedError(400, "Invalid action")
+        await exchange.answer(200, wire.encoded(done))
 
     async def _models(self, exchange: Exchange) -> None:
         owner = self._settings.metrics_style.value.replace(".", "")

@@ -124,6 +124,7 @@ class Chat(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     priority: int | None = None
+    id_slot: int | None = None
     response_format: ResponseFormat | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
@@ -156,6 +157,7 @@ class Completion(msgspec.Struct, frozen=True):
     stream_options: StreamOptions | None = None
     max_tokens: int | None = 16
     priority: int | None = None
+    id_slot: int | None = None
 
     def as_chat(self) -> Chat:
         """Return the same request as a conversation of one message."""
@@ -166,6 +168,7 @@ class Completion(msgspec.Struct, frozen=True):
             stream_options=self.stream_options,
             max_tokens=self.max_tokens,
             priority=self.priority,
+            id_slot=self.id_slot,
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from luftpause.testkit.engine_model import engine as engine_model
 from luftpause.testkit.engine_model.engine import Outcome, Progress
 from luftpause.testkit.engine_model.figures import EngineFigures
+from luftpause.testkit.engine_model.prefix_tree import Chain
 from luftpause.testkit.engine_model.sequence import Request
 from luftpause.testkit.fake_engine.metrics import Gauges
 
@@ -90,6 +91,10 @@ class Engine:
             self._submit(seat)
         return seat
 
+    def take_back(self, chain: Chain) -> bool:
+        """Keep a prefix that was saved; say whether there was room for it."""
+        return self._model.take_back(chain)
+
     def leave(self, seat: Seat) -> None:
         """Give a seat up, finished or not: what has not been made never will be. Twice is once."""
         if self._seats.pop(seat.request.key, None) is None or seat.ended:
@@ -121,6 +126,7 @@ class Engine:
             prefilled_tokens=totals.prefilled_tokens,
             generated_tokens=totals.generated_tokens,
             retractions=totals.retractions,
+            prefill_s=totals.prefilled_tokens / self._figures.prefill_tps,
         )
 
     async def run(self) -> None:

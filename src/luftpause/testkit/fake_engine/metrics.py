@@ -14,7 +14,7 @@ _Metric = tuple[str, str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauges:
-    """What the engine says of itself. The last five are totals since its start.
+    """What the engine says of itself. The last six are totals since its start.
 
     Attributes:
         running: requests that run.
@@ -27,6 +27,7 @@ class Gauges:
         prefilled_tokens: of prompts, computed; again what was computed again.
         generated_tokens: of replies.
         retractions: requests taken back for want of memory.
+        prefill_s: what the prompts took to compute, seconds.
     """
 
     running: int
@@ -39,6 +40,7 @@ class Gauges:
     prefilled_tokens: int
     generated_tokens: int
     retractions: int
+    prefill_s: float
 
 
 def render_metrics(style: MetricsStyle, gauges: Gauges, model: str) -> str:
@@ -96,6 +98,7 @@ def _llama_cpp(gauges: Gauges) -> list[_Metric]:
         ("requests_deferred", "gauge", gauges.waiting),
         ("prompt_tokens_total", "counter", gauges.prefilled_tokens),
         ("prompt_tokens_cached_total", "counter", gauges.cached_tokens),
+        ("prompt_seconds_total", "counter", gauges.prefill_s),
         ("tokens_predicted_total", "counter", gauges.generated_tokens),
     ]
 

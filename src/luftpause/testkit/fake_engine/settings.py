@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from msgspec import structs
 
 from luftpause.testkit.engine_model.figures import STEP_S_MIN, EngineFigures
+
+SlotAction: TypeAlias = Literal["save", "restore"]
 
 BODY_BYTES_MAX = 32 * 1024 * 1024
 
@@ -44,6 +46,10 @@ class Settings:
         tool_rounds: rounds of tool calls per user message, where the message does not say.
         reply_tokens: length of a text reply, where the message does not say.
         labels: what `/classify` chooses from.
+        slot_save_path: folder that `/slots` saves to and restores from; None: it has no slots.
+        slot_bytes: length of a saved slot's file for each token.
+        slot_s: how long a save or a restore takes, seconds.
+        slot_fails: what of these fails, every time.
     """
 
     models: tuple[str, ...] = ("fake-1b",)
@@ -55,9 +61,17 @@ class Settings:
     tool_rounds: int = 1
     reply_tokens: int = 40
     labels: tuple[str, ...] = ("urgent", "lookup", "other")
+    slot_save_path: str | None = None
+    slot_bytes: int = 1024
+    slot_s: float = 0.0
+    slot_fails: tuple[SlotAction, ...] = ()
 
     def sped_up(self, factor: float) -> "Settings":
         """Return the same engine, `factor` times as fast in everything."""
         return replace(
-            self, figures=self.figures.sped_up(factor), ttft_s=self.ttft_s / factor, load_s=self.load_s / factor
+            self,
+            figures=self.figures.sped_up(factor),
+            ttft_s=self.ttft_s / factor,
+            load_s=self.load_s / factor,
+            slot_s=self.slot_s / factor,
         )

@@ -15,7 +15,7 @@ from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.turns import ServiceClass, TurnShape
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import Event, TurnArrived
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.book import Book
 from luftpause.testkit.sim.records import Due, Site, Waiting
@@ -73,7 +73,7 @@ class Account:
                 case ForgetRun():
                     assert action.run in forgets, f"{action.run} was forgotten too early"
                     del forgets[action.run]
-                case LoadModel() | UnloadModel():
+                case LoadModel() | UnloadModel() | DropKv():
                     raise AssertionError(f"this account knows no launchers: {action}")
         assert not refusals, f"never refused: {refusals}"
         assert not forgets, f"never forgotten: {list(forgets)}"

@@ -33,7 +33,7 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
-from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import LauncherJoined, ModelDown, ModelUp
 from luftpause.core.scheduling.state import Limits, State, empty_state
 from luftpause.testkit.sim.account import Account
@@ -181,7 +181,7 @@ class TurnAdmission:
                 self._pool.load(self._setting.serving(model)[0])
             case UnloadModel(model=model):
                 self._pool.unload(self._setting.serving(model)[0])
-            case HoldTurn() | ForgetRun():
+            case HoldTurn() | ForgetRun() | DropKv():
                 pass
             case _:
                 assert_never(action)

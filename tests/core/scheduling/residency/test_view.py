@@ -1,8 +1,9 @@
 """Models and memories as they are shown."""
 
 from core.scheduling.builders import World, arrived, finished
-from core.scheduling.residency.words import GIB, joined, load_failed, model, up
+from core.scheduling.residency.words import GIB, down, joined, load_failed, model, saved, unload_asked, up
 from luftpause.core.model.ids import ModelName
+from luftpause.core.scheduling.residency.actions import UnloadModel
 from luftpause.core.scheduling.residency.events import LoadProgressed
 from luftpause.core.scheduling.residency.state import ModelPhase
 from luftpause.core.scheduling.residency.view import DeviceView, ModelView, view_devices, view_models
@@ -40,6 +41,21 @@ def test_a_model_that_is_left_alone_says_for_how_long_and_why() -> None:
     assert (seen(world).retry_after_s, seen(world).failures, seen(world).why) == (1.5, 3, "no such file")
     world.later(2.0)
     assert seen(world).retry_after_s is None
+
+
+def test_slots_and_parked_kv_are_told() -> None:
+    world = World()
+    world.tell(joined(model("A"), parking=GIB))
+    world.tell(arrived("t", "r", model="A"))
+    world.tell(up("A", slots=4))
+    world.tell(finished("t", tools=["look"], tokens=1000))
+    assert (seen(world).slots, seen(world).parked, seen(world).parked_size) == (4, 0, 0)
+    (order,) = world.tell(unload_asked("A"))
+    assert isinstance(order, UnloadModel)
+    (verdict,) = order.kv
+    assert verdict.file is not None
+    world.tell(down("A", kv=(saved(verdict.file, 1010, 500),)))
+    assert (seen(world).slots, seen(world).parked, seen(world).parked_size) == (0, 1, 500)
 
 
 def test_models_stand_in_order_of_declaration() -> None:

@@ -1,7 +1,8 @@
 """Short ways to say what launchers report in tests: memory in GiB, so that what is guessed of it is of a size too."""
 
-from luftpause.core.model.ids import DeviceId, LauncherId, ModelName, ReplicaId
+from luftpause.core.model.ids import DeviceId, KvFile, LauncherId, ModelName, ReplicaId
 from luftpause.core.model.models import RAM, Device, EnginePhase, HeldEngine, ModelGroup, ModelSpec
+from luftpause.core.model.parked_kv import SavedKv
 from luftpause.core.model.replicas import Endpoint, ReplicaKind, ReplicaSpec
 from luftpause.core.scheduling.residency.events import (
     LauncherJoined,
@@ -48,11 +49,18 @@ def model(
 
 
 def joined(
-    *catalogue: ModelSpec, launcher: str = "box", ram: float = 10, engines: tuple[HeldEngine, ...] = ()
+    *catalogue: ModelSpec,
+    launcher: str = "box",
+    ram: float = 10,
+    engines: tuple[HeldEngine, ...] = (),
+    parking: int = 0,
+    kv: tuple[SavedKv, ...] = (),
 ) -> LauncherJoined:
-    """Let a launcher join with so much memory."""
+    """Let a launcher join with so much memory, and so many bytes for files with KV."""
     devices = (Device(device=RAM, memory=int(ram * GIB)),)
-    return LauncherJoined(launcher=LauncherId(launcher), devices=devices, catalogue=catalogue, engines=engines)
+    return LauncherJoined(
+        launcher=LauncherId(launcher), devices=devices, catalogue=catalogue, engines=engines, parking=parking, kv=kv
+    )
 
 
 def replica_of(name: str, replica: str = "") -> ReplicaSpec:
@@ -61,14 +69,19 @@ def replica_of(name: str, replica: str = "") -> ReplicaSpec:
     return ReplicaSpec(replica=named, endpoint=Endpoint(url=f"http://{name}.invalid"), models=(ModelName(name),))
 
 
-def up(name: str, memory: float = 0, replica: str = "") -> ModelUp:
+def up(name: str, memory: float = 0, replica: str = "", slots: int = 0) -> ModelUp:
     """Say that a model is ready, with what it was measured to take."""
-    return ModelUp(model=ModelName(name), replica=replica_of(name, replica), memory=int(memory * GIB))
+    return ModelUp(model=ModelName(name), replica=replica_of(name, replica), memory=int(memory * GIB), slots=slots)
 
 
-def down(name: str, why: str = "") -> ModelDown:
+def down(name: str, why: str = "", kv: tuple[SavedKv, ...] = (), prefill_s: float = 0.0) -> ModelDown:
     """Say that a model is gone."""
-    return ModelDown(model=ModelName(name), why=why)
+    return ModelDown(model=ModelName(name), why=why, kv=kv, prefill_s=prefill_s)
+
+
+def saved(file: int, tokens: int = 1000, size: int = 1000, took_s: float = 0.0) -> SavedKv:
+    """Tell of a file with KV."""
+    return SavedKv(file=KvFile(file), tokens=tokens, size=size, took_s=took_s)
 
 
 def load_failed(name: str, cause: str = "exit status 1", *tail: str, oom: bool = False) -> LoadFailed:
@@ -81,7 +94,10 @@ def unload_asked(name: str, *, firmly: bool = False, keep: bool = False) -> Unlo
     return UnloadAsked(model=ModelName(name), firmly=firmly, keep_waiting=keep)
 
 
-def engine(name: str, phase: EnginePhase = EnginePhase.UP, *, memory: float = 0, build: str = "") -> HeldEngine:
+def engine(
+    name: str, phase: EnginePhase = EnginePhase.UP, *, memory: float = 0, build: str = "", slots: int = 0
+) -> HeldEngine:
     """Tell of an engine that a launcher has."""
     told = replica_of(name) if phase is EnginePhase.UP else None
-    return HeldEngine(model=ModelName(name), phase=phase, replica=told, memory=int(memory * GIB), build=build)
+    held = int(memory * GIB)
+    return HeldEngine(model=ModelName(name), phase=phase, replica=told, memory=held, build=build, slots=slots)

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from luftpause.core.model.ids import LauncherId, ModelName
 from luftpause.core.model.models import Device, HeldEngine, ModelSpec
+from luftpause.core.model.parked_kv import SavedKv
 from luftpause.core.model.replicas import ReplicaSpec
 
 
@@ -22,12 +23,16 @@ class LauncherJoined:
     Attributes:
         devices: its memories; a model on another one cannot be loaded.
         engines: its processes, those that are being stopped included.
+        parking: what all files with KV may take together, bytes; 0: it keeps none.
+        kv: the files that it has.
     """
 
     launcher: LauncherId
     devices: tuple[Device, ...]
     catalogue: tuple[ModelSpec, ...]
     engines: tuple[HeldEngine, ...] = ()
+    parking: int = 0
+    kv: tuple[SavedKv, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +58,13 @@ class ModelUp:
         replica: where it answers. Its name is the launcher's to choose and nobody else's; of its `models` only this
             one counts.
         memory: what it took, bytes, as measured; 0 where nobody has.
+        slots: how many it has whose KV can be saved; 0: none, and it chooses where its turns go.
     """
 
     model: ModelName
     replica: ReplicaSpec
     memory: int = 0
+    slots: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +85,18 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDown:
-    """An engine is gone and its memory free: as ordered, or unasked (a crash). `why` is for people."""
+    """An engine is gone and its memory free: as ordered, or unasked (a crash).
+
+    Attributes:
+        why: for people.
+        kv: what was saved before, of what was ordered.
+        prefill_s: what a token of a prompt cost it on average, seconds; 0 where it did not say.
+    """
 
     model: ModelName
     why: str = ""
+    kv: tuple[SavedKv, ...] = ()
+    prefill_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,9 @@ from luftpause.core.model.ids import Instant, LauncherId, ModelName
 from luftpause.core.model.models import EnginePhase, HeldEngine, ModelSpec
 from luftpause.core.scheduling.ages import AGE_S_MAX
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.residency import steps
-from luftpause.core.scheduling.residency.events import LauncherJoined
+from luftpause.core.scheduling.residency import parking, steps
+from luftpause.core.scheduling.residency.events import LauncherJoined, ModelUp
+from luftpause.core.scheduling.residency.kv_state import KvCosts
 from luftpause.core.scheduling.residency.reasons import LoadReason, UnloadReason, UnloadWhy
 from luftpause.core.scheduling.residency.state import Launcher, Model, ModelPhase
 from luftpause.core.scheduling.residency.uses import counted
@@ -25,7 +26,8 @@ def join(draft: Draft, event: LauncherJoined, now: Instant) -> None:
     """Take in all that a launcher tells."""
     name = event.launcher
     devices = Map({device.device: max(0, device.memory) for device in event.devices})
-    launchers = draft.residency.launchers.set(name, Launcher(connected=True, devices=devices))
+    launcher = Launcher(connected=True, devices=devices, parking=max(0, event.parking))
+    launchers = draft.residency.launchers.set(name, launcher)
     draft.residency = draft.residency._replace(launchers=launchers)
     engines = {engine.model: engine for engine in event.engines}
     declared = {spec.model: spec for spec in event.catalogue if not _is_anothers(draft, spec.model, name)}
@@ -44,6 +46,7 @@ def join(draft: Draft, event: LauncherJoined, now: Instant) -> None:
         draft.residency = counted(draft.residency, fresh, draft.held.values(), draft.runs.values())
     for model in sorted(_of(draft, name), key=lambda model: model.order):
         _reconcile(draft, model, engines.get(model.name), now)
+    parking.reconcile(draft, name, event.kv, now)
 
 
 def lose(draft: Draft, launcher: LauncherId) -> None:
@@ -79,6 +82,8 @@ def _declare(draft: Draft, told: ModelSpec, launcher: LauncherId, now: Instant) 
         known = draft.residency.models[spec.model]
     guess_s = spec.load_s if spec.load_s is not None else LOAD_S + spec.memory / LOAD_BYTES_PER_S
     if known is None or known.launcher != launcher:
+        if known is not None:
+            parking.drop_all(draft, known)
         fresh = Model(
             spec=spec,
             launcher=launcher,
@@ -96,7 +101,7 @@ def _declare(draft: Draft, told: ModelSpec, launcher: LauncherId, now: Instant) 
     if known.spec.pinned is not spec.pinned:
         changed = changed._replace(pinned=spec.pinned)
     if known.spec.build != spec.build:  # what was learned of the old settings says nothing of the new ones
-        changed = changed._replace(failures=0, failed_why="", closed_until=None, is_retrying=False)
+        changed = changed._replace(failures=0, failed_why="", closed_until=None, is_retrying=False, kv=KvCosts())
         if known.phase is ModelPhase.DOWN:
             changed = changed._replace(is_measured=False, is_timed=False, load_s=guess_s)
     if known.phase is ModelPhase.DOWN and not changed.is_measured and not changed.is_retrying:
@@ -141,7 +146,8 @@ def _reconcile(draft: Draft, model: Model, engine: HeldEngine | None, now: Insta
         model = steps.undeclare(draft, model, now)
         steps.put(draft, model._replace(phase=ModelPhase.STOPPING, since=now, unload_why=_ASKED))
     elif engine.replica is not None and phase is EnginePhase.UP:
-        steps.come_up(draft, model, engine.replica, engine.memory, now)
+        told = ModelUp(model=model.name, replica=engine.replica, memory=engine.memory, slots=engine.slots)
+        steps.come_up(draft, model, told, now)
     elif model.phase is not ModelPhase.LOADING:
         model = steps.undeclare(draft, model, now)
         steps.put(draft, model._replace(phase=ModelPhase.LOADING, since=now, load_why=None, fraction=0.0))

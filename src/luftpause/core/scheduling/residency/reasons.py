@@ -36,6 +36,28 @@ class UnloadWhy:
     room_for: ModelName | None = None
 
 
+class KvReason(Enum):
+    """Why a run's KV is kept when its model goes, or is not."""
+
+    EXPECTED = "its run is expected back from its tool"
+    WAITS = "a turn of its run waits"
+    NOT_EXPECTED = "its run is not expected back"
+    NOT_WORTH = "it is computed again sooner than it is saved and restored"
+    NO_ROOM = "others take all that may be kept, and are worth more"
+    NEVER_HELPS = "what was restored for this model brought nothing"
+
+
+class KvDropReason(Enum):
+    """Why a file with KV is deleted."""
+
+    RUN_ENDED = "its run is over"
+    RESTORED = "its run has it back"
+    PASSED_OVER = "its run went on without it"
+    NO_ROOM = "others are worth more"
+    OUTDATED = "its model was started otherwise since, or is gone"
+    UNKNOWN = "nobody knows whose it is"
+
+
 class Obstacle(Enum):
     """What another model has that keeps a model from its room."""
 

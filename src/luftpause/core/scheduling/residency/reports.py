@@ -8,7 +8,7 @@ from typing import Final, assert_never
 from luftpause.core.model.ids import Instant, RunId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.residency import joining, steps
+from luftpause.core.scheduling.residency import joining, parking, steps
 from luftpause.core.scheduling.residency.events import (
     AboutModel,
     LauncherJoined,
@@ -58,7 +58,7 @@ def _take_in_about(draft: Draft, model: Model, event: AboutModel, now: Instant) 
             _progress(draft, model, event.fraction)
         case ModelUp():
             if model.phase is not ModelPhase.STOPPING:  # else its stop was ordered meanwhile, and ends it
-                steps.come_up(draft, model, event.replica, event.memory, now)
+                steps.come_up(draft, model, event, now)
         case LoadFailed():
             if model.phase is ModelPhase.LOADING:
                 _fail(draft, model, event, now)
@@ -113,7 +113,7 @@ def _go_down(draft: Draft, model: Model, event: ModelDown, now: Instant) -> None
         case ModelPhase.DOWN:
             pass
         case ModelPhase.STOPPING:
-            left = steps.gone(draft, model, now)
+            left = steps.gone(draft, parking.take_in(draft, model, event, now), now)
             if left is not None:
                 steps.put(draft, left._replace(failures=0, failed_why=""))
         case ModelPhase.LOADING:

@@ -2,8 +2,9 @@
 
 from collections import Counter
 
-from luftpause.core.model.ids import ModelName
+from luftpause.core.model.ids import KvFile, LauncherId, ModelName, TurnId
 from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.residency.kv_state import ParkPhase
 from luftpause.core.scheduling.residency.state import (
     Absence,
     Model,
@@ -35,6 +36,9 @@ def check_models(state: State) -> None:
     _same("models by replica", dict(residency.of_replica), owned)
     _check_uses(state)
     _check_memory(residency)
+    _check_slots(state)
+    _check_adrift(state)
+    _check_parked(state)
     _check_rest(state)
 
 
@@ -78,6 +82,59 @@ def _check_memory(residency: Residency) -> None:
     for model in residency.models.values():
         assert model.memory >= 0, f"{model.name} takes {model.memory} bytes"
         assert model.load_s >= 0, f"{model.name} loads in {model.load_s} s"
+
+
+def _check_slots(state: State) -> None:
+    """A slot's turn is in flight there and in no other slot, and a slot's run is known."""
+    residency = state.residency
+    seen: set[TurnId] = set()
+    for name, slots in residency.slots.items():
+        model = residency.models[name]
+        assert model.is_serving, f"{name} is {model.phase}, and has slots"
+        for slot in slots:
+            assert slot.run is None or (slot.run, name) in state.runs, f"{name} keeps KV of {slot.run}, which is over"
+            assert slot.tokens >= 0, f"{name} keeps {slot.tokens} tokens of {slot.run}"
+            if slot.turn is not None:
+                turn = state.turns.get(slot.turn)
+                assert turn is not None, f"{slot.turn} is over, and has a slot of {name}"
+                assert turn.replica == model.replica, f"{slot.turn} runs on {turn.replica}, and has a slot of {name}"
+                assert slot.turn not in seen, f"{slot.turn} has two slots"
+                seen.add(slot.turn)
+
+
+def _check_adrift(state: State) -> None:
+    residency = state.residency
+    for name, adrift in residency.adrift.items():
+        assert adrift, f"nothing is adrift in {name}, and that is noted"
+        assert name in residency.slots, f"{name} has no slots, and turns are in one that nobody knows"
+        assert len(set(adrift)) == len(adrift), f"a turn is adrift twice: {adrift}"
+        for turn in adrift:
+            assert turn in state.turns, f"{turn} is over, and adrift in {name}"
+            held = [slot.turn for slot in residency.slots[name]]
+            assert turn not in held, f"{turn} is adrift in {name}, and has a slot"
+
+
+def _check_parked(state: State) -> None:
+    """A file is one run's, and all that a launcher keeps fits into what it may keep."""
+    residency = state.residency
+    files: set[tuple[LauncherId, KvFile]] = set()
+    kept: Counter[LauncherId] = Counter()
+    for name, parked in residency.parked.items():
+        assert parked, f"nothing is kept for {name}, and that is noted"
+        model = residency.models[name]
+        for run, each in parked.items():
+            assert (run, name) in state.runs, f"KV of {run} is kept for {name}, and the run is over"
+            if each.phase is ParkPhase.SAVING:
+                assert model.phase is ModelPhase.STOPPING, f"{name} is {model.phase}, and saves KV of {run}"
+            is_restoring = each.phase is ParkPhase.RESTORING
+            assert is_restoring is (each.turn is not None), f"KV of {run}: {each}"
+            assert each.turn is None or each.turn in state.turns, f"{each.turn} is over, and restores KV of {run}"
+            assert (model.launcher, each.file) not in files, f"file {each.file} is kept twice"
+            files.add((model.launcher, each.file))
+            kept[model.launcher] += each.size if each.phase is ParkPhase.KEPT else 0
+    for launcher, size in kept.items():
+        most = residency.launchers[launcher].parking
+        assert size <= most, f"{launcher} keeps {size} bytes of KV, and may keep {most}"
 
 
 def _check_rest(state: State) -> None:

@@ -12,6 +12,7 @@ from immutables import Map
 
 from luftpause.core.model.ids import DeviceId, Instant, LauncherId, ModelName, ReplicaId, RunId, ToolName, TurnId
 from luftpause.core.model.models import ModelSpec
+from luftpause.core.scheduling.residency.kv_state import KvCosts, Parked, Slot
 from luftpause.core.scheduling.residency.reasons import Blocked, LoadReason, UnloadWhy
 from luftpause.core.scheduling.standings import Payer
 
@@ -107,6 +108,7 @@ class Model(NamedTuple):
         is_released: that tree has ended.
         is_dropped: its launcher declares it no longer: it goes as soon as it is down.
         blocked: what its load waits for, as far as it is wanted; None while nothing is in its way.
+        kv: what its KV costs.
     """
 
     spec: ModelSpec
@@ -137,6 +139,7 @@ class Model(NamedTuple):
     is_released: bool = False
     is_dropped: bool = False
     blocked: Blocked | None = None
+    kv: KvCosts = KvCosts()
 
     @property
     def name(self) -> ModelName:
@@ -156,10 +159,16 @@ class Model(NamedTuple):
 
 
 class Launcher(NamedTuple):
-    """A launcher. `devices`: the budget of each of its memories, bytes."""
+    """A launcher.
+
+    Attributes:
+        devices: the budget of each of its memories, bytes.
+        parking: what all files with KV may take together, bytes; 0: it keeps none.
+    """
 
     connected: bool
     devices: Map[DeviceId, int]
+    parking: int = 0
 
 
 class Residency(NamedTuple):
@@ -169,6 +178,9 @@ class Residency(NamedTuple):
         of_replica: the model that each replica of a launcher serves, while it is declared.
         waiting: the turns that wait for each model.
         paused: the runs at rest that are out on a tool, by the model that they will ask, and how many.
+        slots: those of each model that is up and told how many it has.
+        adrift: turns in flight of these models for which the engine chose the slot.
+        parked: the KV that is kept for each model, by run.
         is_pressed: a model that is wanted has no room yet, or one drains: what is used, and by whom, matters now.
         look_at: when to look at all models next though nothing happens; None when time alone changes nothing.
     """
@@ -178,6 +190,9 @@ class Residency(NamedTuple):
     of_replica: Map[ReplicaId, ModelName] = Map()
     waiting: Map[ModelName, Waiters] = Map()
     paused: Map[ModelName, Map[Absence, int]] = Map()
+    slots: Map[ModelName, tuple[Slot, ...]] = Map()
+    adrift: Map[ModelName, tuple[TurnId, ...]] = Map()
+    parked: Map[ModelName, Map[RunId, Parked]] = Map()
     is_pressed: bool = False
     look_at: Instant | None = None
 

@@ -12,7 +12,9 @@ from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.scheduling import replicas
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.residency import parking, slots
 from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
+from luftpause.core.scheduling.residency.events import ModelUp
 from luftpause.core.scheduling.residency.reasons import LoadReason, UnloadReason, UnloadWhy
 from luftpause.core.scheduling.residency.state import NOBODY, Model, ModelPhase
 from luftpause.core.scheduling.residency.uses import without_model
@@ -53,11 +55,12 @@ def load(draft: Draft, model: Model, why: LoadReason, payer: Payer | None, now: 
     draft.order(LoadModel(launcher=model.launcher, model=model.name, why=why, payer=payer))
 
 
-def come_up(draft: Draft, model: Model, replica: ReplicaSpec, memory: int, now: Instant) -> None:
+def come_up(draft: Draft, model: Model, engine: ModelUp, now: Instant) -> None:
     """Take a model in as up: its replica takes turns at once, those that wait for it first of all.
 
     Where the replica's name is another's, the model goes again.
     """
+    replica, memory = engine.replica, engine.memory
     owner = draft.residency.of_replica.get(replica.replica)
     known = draft.replicas.get(replica.replica)
     if owner != model.name and (owner is not None or (known is not None and known.declared)):
@@ -93,7 +96,7 @@ def come_up(draft: Draft, model: Model, replica: ReplicaSpec, memory: int, now: 
         ),
     )
     of_replica = draft.residency.of_replica.set(replica.replica, model.name)
-    draft.residency = draft.residency._replace(of_replica=of_replica)
+    draft.residency = slots.opened(draft.residency._replace(of_replica=of_replica), model.name, engine.slots)
     replicas.add(draft, spec_of(model, replica), now)
     replicas.set_ready(draft, replica.replica)
 
@@ -120,15 +123,17 @@ def undrain(draft: Draft, model: Model, now: Instant) -> None:
 def stop(draft: Draft, model: Model, why: UnloadWhy, now: Instant) -> None:
     """Order a model down that is loading or up; turns in flight are cut."""
     firmly = model.phase is ModelPhase.LOADING or in_flight(draft, model) > 0
+    kv = () if firmly else parking.verdicts(draft, model, why, now)
     model = undeclare(draft, end_charge(draft, model), now)
     put(draft, model._replace(phase=ModelPhase.STOPPING, since=now, unload_why=why, asked=None))
-    draft.order(UnloadModel(launcher=model.launcher, model=model.name, why=why, firmly=firmly))
+    draft.order(UnloadModel(launcher=model.launcher, model=model.name, why=why, firmly=firmly, kv=kv))
 
 
 def gone(draft: Draft, model: Model, now: Instant) -> Model | None:
     """Take a model in as down; None when its launcher declares it no longer, and it is known no more."""
     model = undeclare(draft, end_charge(draft, model), now)
     if model.is_dropped:
+        parking.drop_all(draft, model)
         refuse_waiters(draft, model, unknown_model(draft, model.spec.kind, model.name), now)
         draft.residency = without_model(draft.residency, model.name)
         return None
@@ -142,7 +147,8 @@ def undeclare(draft: Draft, model: Model, now: Instant) -> Model:
     replica = model.replica
     if replica is None:
         return model
-    draft.residency = draft.residency._replace(of_replica=draft.residency.of_replica.delete(replica))
+    residency = draft.residency._replace(of_replica=draft.residency.of_replica.delete(replica))
+    draft.residency = slots.closed(residency, model.name)
     model = put(draft, model._replace(replica=None))
     replicas.remove(draft, replica, now)
     return model

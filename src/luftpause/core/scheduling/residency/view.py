@@ -21,6 +21,9 @@ class ModelView:
         waiting: turns held here for it.
         expected: runs that are out on a tool and will come back to it.
         memory: measured, or else estimated.
+        slots: of its engine, as far as runs are kept on theirs; 0: none.
+        parked: runs whose KV is kept in files.
+        parked_size: of these files, bytes.
         ttl_left_s: until it is unloaded for being idle, if nothing comes and nobody is expected; None where that does
             not count now.
         eta_s: until its load is thought to be over; None while it is not loading.
@@ -41,6 +44,9 @@ class ModelView:
     device: DeviceId
     memory: int
     is_measured: bool
+    slots: int
+    parked: int
+    parked_size: int
     load_s: float
     pinned: bool
     persistent: bool
@@ -89,6 +95,7 @@ def _view(state: State, model: Model, now: Instant) -> ModelView:
     is_closed = model.phase is ModelPhase.DOWN and closed_until is not None and closed_until > now
     is_idle = model.phase is ModelPhase.UP and not in_flight and not waiting and not model.pinned
     ttl_s = model.spec.ttl_s
+    parked = sorted(residency.parked.get(model.name, {}).items())
     return ModelView(
         name=model.name,
         launcher=model.launcher,
@@ -103,6 +110,9 @@ def _view(state: State, model: Model, now: Instant) -> ModelView:
         device=model.spec.device,
         memory=model.memory,
         is_measured=model.is_measured,
+        slots=len(residency.slots.get(model.name, ())),
+        parked=len(parked),
+        parked_size=sum(each.size for _, each in parked),
         load_s=model.load_s,
         pinned=model.pinned,
         persistent=model.spec.stays_for_others,
