@@ -26,6 +26,7 @@ bench: venv
 	@.venv/bin/python benchmarks/link.py
 	@.venv/bin/python benchmarks/text_calls.py
 	@.venv/bin/python benchmarks/sim.py
+	@.venv/bin/python benchmarks/page.py
 	@sh scripts/bench
 
 compile:

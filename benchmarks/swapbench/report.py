@@ -45,8 +45,8 @@ Repeat it with `scripts/swap --json benchmarks/results/swap.json`.
 
 {table(header, costs)}
 
-A run whose model was swapped out for another while its tool was out answers again after {parked:,.0f} ms where its KV was
-parked, after {again:,.0f} ms where it was computed again, the load included: {again / parked:.1f}×.
+A run whose model was swapped out for another while its tool was out answers again after {parked:,.0f} ms where its KV
+was parked, after {again:,.0f} ms where it was computed again, the load included: {again / parked:.1f}×.
 """
 
 

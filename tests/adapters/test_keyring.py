@@ -66,3 +66,10 @@ def test_a_key_does_not_show_its_token() -> None:
 )
 def test_tokens_are_presented_in_four_places(headers: dict[bytes, bytes], query: bytes, presented: list[bytes]) -> None:
     assert presented_by(headers, query) == presented
+
+
+def test_what_is_left_open_is_open_and_nothing_else() -> None:
+    ring = RING.leaving_open(["/", "/page"])
+    assert [ring.is_open(path) for path in ("/", "/page", "/health", "/pages", "/status")] == [True] * 3 + [False] * 2
+    assert ring.find([b"for-bob"]) is BOB
+    assert not RING.is_open("/")

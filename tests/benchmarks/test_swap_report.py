@@ -21,6 +21,7 @@ def results(*, cold: list[float], warm: list[float]) -> SwapResults:
         cold={"by hand": [1000.0, 2000.0, 1000.0], "on demand": cold},
         quick={"by hand": [50.0], "on demand": [90.0]},
         warm={"static": [10.0, 10.0], "on demand": warm},
+        returning={"parked": [5000.0], "computed again": [40000.0]},
     )
 
 
@@ -36,6 +37,7 @@ def test_the_section_says_what_was_met_and_how_busy_the_machine_was() -> None:
     assert "2,500" in text
     assert re.search(r"1,200.00 +\| 1,000.00 +\| 1.20× +\| \+100.00, ≤ 150: \*\*met\*\*", text)
     assert "+2.00, ≤ 1: **missed by 2.00×**" in text
+    assert "the load included: 8.0×" in text
 
 
 def test_what_is_stored_is_what_is_read(tmp_path: Path) -> None:

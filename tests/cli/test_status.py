@@ -17,7 +17,15 @@ from luftpause.cli.main import main
 
 STATUS = {
     "replicas": [
-        {"name": "a", "kind": "generative", "models": ["m1", "m2"], "healthy": True, "in_flight": 3, "capacity": 8},
+        {
+            "name": "a",
+            "kind": "generative",
+            "models": ["m1", "m2"],
+            "healthy": True,
+            "in_flight": 3,
+            "capacity": 8,
+            "foreign": 2,
+        },
         {"name": "b", "models": [], "healthy": False, "in_flight": 0, "capacity": None},
         {
             "name": "evil\x1b[2J[bold]x",
@@ -28,7 +36,26 @@ STATUS = {
             "capacity": 1,
         },
     ],
-    "held": [{"class": "batch", "caller": "c[red]1", "count": 4, "oldest_s": 1.26, "reason": "no room"}],
+    "held": [
+        {"class": "batch", "caller": "c[red]1", "count": 4, "oldest_s": 1.26, "expected_s": 9.4, "reason": "no room"}
+    ],
+    "callers": [{"principal": "anonymous", "caller": "c[red]1", "in_flight": 3, "held": 4}],
+    "families": [
+        {
+            "run": "run_[bold]1",
+            "phase": "paused",
+            "class": "interactive",
+            "at_work": 7,
+            "own": {"turns": 1},
+            "subtree": {"turns": 12, "prompt_tokens": 45678, "completion_tokens": 90},
+            "children": [{"run": f"child-{n}", "phase": None, "class": None, "own": {"turns": 2}} for n in range(6)],
+            "omitted": 3,
+        }
+    ],
+    "models": [
+        {"name": "big\x1b[2J", "launcher": "box", "state": "loading", "eta_s": 12.3, "memory": 1 << 30, "why": "asked"}
+    ],
+    "devices": [{"launcher": "box", "device": "ram", "budget": 4 << 30, "taken": 1 << 30}],
     "runs": [{"phase": "paused", "class": "interactive", "count": 7}],
     "tools": [
         {
@@ -93,17 +120,23 @@ def rows(output: str) -> list[list[str]]:
     ]
 
 
-def test_replicas_held_turns_runs_tools_and_peers_are_tables() -> None:
+def test_all_that_the_scheduler_shows_is_tables() -> None:
     with answering(json.dumps(STATUS).encode()) as (url, answers):
         answer = ask("--url", url)
     assert answer.exit_code == 0, answer.output
     assert answers.seen == [("/status", None)]
+    assert "box ram: 1,024 of 4,096 MiB" in answer.output
     assert rows(answer.output) == [
-        ["a", "m1, m2", "healthy", "3/8"],
-        ["b", "", "unhealthy", "0"],
-        [r"evil\u001b[2J[bold]x", "m", "full", "1/1"],
-        ["batch", "c[red]1", "4", "1.3 s", "no room"],
+        [r"big\u001b[2J", "box", "loading, ready in 12 s", "0", "0", "0", "~1,024 MiB", "asked"],
+        ["a", "m1, m2", "healthy", "3/8", "2"],
+        ["b", "", "unhealthy", "0", ""],
+        [r"evil\u001b[2J[bold]x", "m", "full", "1/1", ""],
+        ["batch", "c[red]1", "4", "1.3 s", "9 s", "no room"],
         ["paused", "interactive", "7"],
+        ["anonymous", "c[red]1", "3", "4"],
+        ["run_[bold]1", "paused", "interactive", "12", "45,678", "90"],
+        *([f"child-{number}", "not known", "", "2", "0", "0"] for number in range(5)),
+        ["and 4 more", "", "", "", "", ""],
         [r"wiki\u001b[2J", "[red]look", "2", "9", "1.3 s", "61.0 s", "0.5 s"],
         [r"dp1_\u001b[2J", "up", "3"],
         ["dp2_x", "lost, in its grace", "0"],

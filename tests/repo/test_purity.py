@@ -73,6 +73,7 @@ UNORDERED = {"all", "any", "frozenset", "len", "max", "min", "set", "sorted", "s
 """Whoever gets things one by one and gives the same whatever their order, unless a key makes equals of them."""
 
 REASONED = {
+    "caller_view.py: standings.of.items()": "ranked by how many turns each has, and by name",
     "joining.py: declared.values()": "a dict, in the order of the catalogue",
     "joining.py: draft.held.values()": "they are counted, and stand in order of arrival",
     "joining.py: draft.residency.models.values()": "sorted by whoever gets the list",

@@ -85,12 +85,17 @@ def test_a_request_that_names_no_class_gets_the_first_that_its_principal_may_hav
     assert end_run(up, run, NIGHTLY) == 204
 
 
-@pytest.mark.parametrize("path", ["/status", "/metrics", "/", "/nothing"])
+@pytest.mark.parametrize("path", ["/status", "/timeline", "/metrics", "/nothing"])
 def test_only_the_operator_may_use_the_scheduler(up: Program, path: str) -> None:
     answers = [ask(up.url("scheduler"), b"", who, start=f"GET {path} HTTP/1.1") for who in (ALICE, NIGHTLY, OPERATOR)]
 
     assert [answer.status == 401 for answer in answers] == [True, True, False]
     assert ask(up.url("scheduler"), start="GET /health HTTP/1.1").status == 200
+
+
+def test_the_page_that_asks_for_the_token_needs_none(up: Program) -> None:
+    page = ask(up.url("scheduler"), start="GET / HTTP/1.1")
+    assert (page.status, b"asks for a token" in page.body) == (200, True)
 
 
 def mcp(up: Program, who: str, tool: str, **arguments: object) -> dict[str, Any]:

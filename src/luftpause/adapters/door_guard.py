@@ -33,7 +33,7 @@ class DoorGuard:
         app: what is guarded. It finds in its scope who comes: `ports.asgi.principal_of`.
         allowed_hosts: host names, with a port (only that one) or without (any). Addresses and localhost always are.
         allowed_origins: web origins that may call, such as "https://chat.example.org"; the door's own always may.
-        keyring: the tokens of which every request but `/health` must present one; an empty one asks for none.
+        keyring: the tokens of which every request must present one, but for open paths; an empty one asks for none.
         key_in_query: whether `?key=` may hold the token, as in Gemini's API.
         refusals: how refusals look.
     """
@@ -92,7 +92,7 @@ class DoorGuard:
 
     def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> Failure | None:
         """Write into the scope who comes; return why a request is refused that presents no good token."""
-        if scope["path"] == "/health":
+        if self._keyring.is_open(scope["path"]):
             return None
         query = scope["query_string"] if self._key_in_query else b""
         principal = self._keyring.find(presented_by(headers, query))

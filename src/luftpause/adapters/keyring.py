@@ -25,10 +25,21 @@ class Keyring:
 
     def __init__(self, keys: Iterable[Key] = ()) -> None:
         self._keys = tuple((key.token.encode(), key.principal) for key in keys)
+        self._open_paths = frozenset({"/health"})
 
     def __bool__(self) -> bool:
         """Whether a token is asked for."""
         return bool(self._keys)
+
+    def leaving_open(self, paths: Iterable[str]) -> "Keyring":
+        """Return the same with further paths that need no token, because they tell nothing."""
+        ring = Keyring()
+        ring._keys, ring._open_paths = self._keys, self._open_paths | frozenset(paths)
+        return ring
+
+    def is_open(self, path: str) -> bool:
+        """Whether a path needs no token."""
+        return path in self._open_paths
 
     def find(self, presented: Sequence[bytes]) -> Principal | None:
         """Return whose token the first good one of those presented is. Every token is compared, whatever was found."""

@@ -8,9 +8,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from luftpause.adapters.link.direct import DirectLauncherLink, DirectLink
+from luftpause.adapters.run_trees_http import HttpRunTrees
 from luftpause.assembly.crew import crew_part
 from luftpause.assembly.parts import (
     LauncherLinks,
+    OtherDoors,
     Plans,
     dataplane_part,
     engines_part,
@@ -62,7 +64,8 @@ async def all_in_one(
         links = LauncherLinks(orders=DirectLauncherLink(service.launchers), replicas=link)
         launcher = await enter(launcher_part(plans, links, engines, on_change))
         listener = await enter(link_part(plans, service, memory, service.launchers))
-        status = await enter(scheduler_door(plans, service, listener))
+        doors = OtherDoors(HttpRunTrees(engines, plans.access.token))
+        status = await enter(scheduler_door(plans, service, listener, doors))
         if plans.config.dataplane.workers > 1:
             dataplane = await enter(crew_part(plans, link_port=listener.port))
         else:
@@ -71,6 +74,9 @@ async def all_in_one(
         stack.callback(service.close)
         turns_url = plans.config.runtime.dataplane_url or dataplane
         runtime = await enter(runtime_part(plans, engines, turns_url))
+        doors.llm = dataplane
+        for url in (runtime.url, *plans.config.scheduler.runtimes):
+            doors.runtimes.know(url)
         launcher.start()
         yield AllInOne(
             dataplane=dataplane,

@@ -26,6 +26,7 @@ from luftpause.adapters.memory_meter import MachineMemory, ram_budget
 from luftpause.adapters.orphan_watch import watched
 from luftpause.adapters.process_host import LocalProcessHost
 from luftpause.adapters.process_marks import ProcessMarks
+from luftpause.adapters.run_trees_http import HttpRunTrees
 from luftpause.adapters.tools_mcp.tools import McpTools
 from luftpause.adapters.turns_http.client import HttpTurns
 from luftpause.adapters.turns_http.served_models import ServedModels
@@ -69,9 +70,10 @@ from luftpause.services.runtime.mcp_door.runtime_door import DoorParts
 from luftpause.services.runtime.service import RuntimeService
 from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.keeping import Keeper
+from luftpause.services.scheduler.live_http import Surroundings
 from luftpause.services.scheduler.probes import Prober
 from luftpause.services.scheduler.service import SchedulerService
-from luftpause.services.status.page import page_routes
+from luftpause.services.status.page import FILES, page_routes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,14 +159,34 @@ async def scheduler_part(plans: Plans, engines: Engines, memory: Remembering) ->
             await prober.close()
 
 
+@dataclass(slots=True)
+class OtherDoors:
+    """What the page tells of the doors beside the scheduler's: they may open after it.
+
+    Attributes:
+        runtimes: whose runs it shows.
+        llm: base URL of the LLM door, empty where that is not known.
+    """
+
+    runtimes: HttpRunTrees
+    llm: str = ""
+
+
 @asynccontextmanager
-async def scheduler_door(plans: Plans, service: SchedulerService, listener: LinkServer) -> AsyncIterator[HttpServer]:
-    """Status and page."""
+async def scheduler_door(
+    plans: Plans, service: SchedulerService, listener: LinkServer, doors: OtherDoors
+) -> AsyncIterator[HttpServer]:
+    """Status and page. The page itself needs no token: it asks a person for the one that its figures need."""
     section = plans.config.scheduler
     address = _address(section, port=section.http_port, option="scheduler.http_port")
-    app = SchedulerHttp(service, peers=listener.peers).app(more_routes=page_routes())
-    async with open_door(app, address, plans.access.for_operator()) as server:
-        yield server
+    around = Surroundings(peers=listener.peers, trees=doors.runtimes, llm_door=lambda: doors.llm)
+    http = SchedulerHttp(service, around)
+    app = http.app(more_routes=page_routes())
+    async with open_door(app, replace(address, open_paths=tuple(FILES)), plans.access.for_operator()) as server:
+        try:
+            yield server
+        finally:
+            http.close()
 
 
 @asynccontextmanager

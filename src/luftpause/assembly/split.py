@@ -7,9 +7,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from luftpause.adapters.link.client import RemoteLink
+from luftpause.adapters.listening import address_of
+from luftpause.adapters.run_trees_http import HttpRunTrees
 from luftpause.assembly.crew import crew_part
 from luftpause.assembly.parts import (
     LauncherLinks,
+    OtherDoors,
     Plans,
     dataplane_part,
     engines_part,
@@ -24,6 +27,7 @@ from luftpause.assembly.start_failed import StartFailedError
 from luftpause.config.units import seconds
 from luftpause.core.model.ids import PeerId
 from luftpause.ports.crew import Crew
+from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkRefusedError
 from luftpause.services.launcher.instance import InstanceView
 from luftpause.services.launcher.service import LauncherService
@@ -51,8 +55,22 @@ async def scheduler_alone(plans: Plans) -> AsyncIterator[SchedulerAlone]:
         memory = await stack.enter_async_context(memory_part(plans))
         service = await stack.enter_async_context(scheduler_part(plans, engines, memory))
         listener = await stack.enter_async_context(link_part(plans, service, memory, service.launchers))
-        status = await stack.enter_async_context(scheduler_door(plans, service, listener))
+        doors = _other_doors(plans, engines)
+        status = await stack.enter_async_context(scheduler_door(plans, service, listener, doors))
         yield SchedulerAlone(url=status.url, link=f"{plans.config.scheduler.host}:{listener.port}")
+
+
+def _other_doors(plans: Plans, engines: Engines) -> OtherDoors:
+    """Return what the configuration tells of the doors that other processes open."""
+    config = plans.config
+    dataplane, runtime = config.dataplane, config.runtime
+    doors = OtherDoors(HttpRunTrees(engines, plans.access.token))
+    if dataplane.port:
+        doors.llm = f"http://{address_of(dataplane.host, dataplane.port)}"
+    own = [f"http://{address_of(runtime.host, runtime.port)}"] if runtime.port else []
+    for url in config.scheduler.runtimes or own:
+        doors.runtimes.know(url)
+    return doors
 
 
 @asynccontextmanager

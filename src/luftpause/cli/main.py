@@ -20,7 +20,7 @@ COMMANDS: Mapping[str, str] = {
     "scheduler": "Start the scheduler.",
     "runtime": "Start the MCP door.",
     "launcher": "Start the launcher.",
-    "status": "Show replicas, held turns and runs.",
+    "status": "Show models, replicas, held turns and runs.",
     "models": "List, load and unload models.",
     "config": "Check and explain the configuration.",
     "connect": "Point a client at the doors.",
@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "fake-mcp": "Start MCP tools that only pretend, for tests.",
     "sim": "Simulate scheduling on made-up engines.",
     "replay": "Decide again what an event log says.",
+    "trace": "Export what runs did as a trace.",
     "loadgen": "Send made-up work through the doors and measure.",
     "completion": "Print the completion script for a shell.",
 }

@@ -5,7 +5,7 @@ Names and log lines come from elsewhere, so none of them is printed as it came.
 
 import http.client
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, urlencode
@@ -114,7 +114,7 @@ def list_models(as_json: bool, url: str | None, config: Path | None) -> None:
     if as_json:
         click.echo(msgspec.json.encode(msgspec.json.decode(body)))
     else:
-        Console().print(_table(listing.models))
+        Console().print(models_table(listing.models))
 
 
 @command.command()
@@ -208,7 +208,8 @@ def _decoded(body: bytes, address: str, kind: type[T]) -> T:
         raise CommandFailedError(f"{address} answered something that is no scheduler's: {error}") from None
 
 
-def _table(models: list[ModelRow]) -> Table:
+def models_table(models: Sequence[ModelRow]) -> Table:
+    """Return models as a table for a terminal."""
     table = Table(title="Models", title_justify="left")
     for column in ("model", "launcher", "state", "turns", "waiting", "expected", "memory", "parked", "why"):
         table.add_column(column)

@@ -11,77 +11,37 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
 from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.models import MIB, models_table
 from luftpause.cli.options import config_option
+from luftpause.cli.status_rows import (
+    CallerRow,
+    DeviceRow,
+    FamilyRow,
+    HeldRow,
+    MemberRow,
+    PeerRow,
+    ReplicaRow,
+    RunRow,
+    Spent,
+    Status,
+    ToolRow,
+)
 from luftpause.telemetry.printable import printable
 
-
-class ReplicaRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One replica; capacity is None while its turns are not capped."""
-
-    name: str
-    models: list[str] = []
-    healthy: bool = False
-    state: str = ""
-    in_flight: int = 0
-    capacity: int | None = None
+SHOWN_MAX = 20
+"""Rows of callers and of families."""
+CHILDREN_MAX = 5
+"""Rows of each family's children."""
 
 
-class HeldRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Turns that wait for the same reason; `oldest_s` is how long the oldest has waited, in seconds."""
-
-    service_class: str = msgspec.field(name="class", default="")
-    caller: str = ""
-    count: int = 1
-    oldest_s: float = 0.0
-    reason: str = ""
-
-
-class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How many runs of a class are in a phase."""
-
-    phase: str
-    service_class: str = msgspec.field(name="class", default="")
-    count: int
-
-
-class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How long runs stay out on a tool, in seconds."""
-
-    server: str = ""
-    tool: str
-    returned: int = 0
-    running: int = 0
-    p50_s: float
-    p90_s: float
-    expected_return_s: float
-
-
-class PeerRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A service that holds the scheduler over its link."""
-
-    name: str
-    connected: bool = False
-    open_turns: int = 0
-
-
-class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """What this command needs of the scheduler's `GET /status`; further fields are none of its business."""
-
-    replicas: list[ReplicaRow]
-    held: list[HeldRow] = []
-    runs: list[RunRow] = []
-    tools: list[ToolRow] = []
-    peers: list[PeerRow] = []
-
-
-@click.command(short_help="Show replicas, held turns, runs and tools.")
+@click.command(short_help="Show models, replicas, held turns and runs.")
 @click.option("--url", metavar="URL", help="The scheduler's status address; from the configuration if absent.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scheduler's own JSON, one line each time.")
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C.")
@@ -95,7 +55,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 )
 @config_option
 def command(url: str | None, as_json: bool, watch: bool, interval: float, config: Path | None) -> None:
-    """Show replicas, held turns, runs and tools, as the scheduler sees them."""
+    """Show models, replicas, held turns, runs and their families, callers and tools, as the scheduler sees them."""
     address = url or configured_url(config)
     try:
         if as_json:
@@ -139,23 +99,79 @@ def decoded(body: bytes, address: str) -> Status:
 
 def tables(status: Status) -> Group:
     """Return the status as tables for a terminal."""
-    replicas = _table("replica", "models", "state", "in flight", title="Replicas")
-    for replica in status.replicas:
-        most = "" if replica.capacity is None else f"/{replica.capacity}"
-        state = replica.state or ("healthy" if replica.healthy else "unhealthy")
-        _add(replicas, replica.name, ", ".join(replica.models), state, f"{replica.in_flight}{most}")
-    held = _table("class", "caller", "turns", "oldest", "why", title="Held turns")
-    for row in status.held:
-        _add(held, row.service_class, row.caller, str(row.count), f"{row.oldest_s:.1f} s", row.reason)
-    runs = _table("phase", "class", "runs", title="Runs")
-    for run in status.runs:
-        _add(runs, run.phase, run.service_class, str(run.count))
-    parts = [replicas, held if status.held else Text("no held turns"), runs if status.runs else Text("no runs")]
+    parts: list[RenderableType] = []
+    if status.models:
+        parts.append(models_table(status.models))
+        parts += [Text(printable(_memory(device))) for device in status.devices]
+    parts.append(_replicas(status.replicas))
+    parts.append(_held(status.held) if status.held else Text("no held turns"))
+    parts.append(_runs(status.runs) if status.runs else Text("no runs"))
+    if status.callers:
+        parts.append(_callers(status.callers))
+    if status.families:
+        parts.append(_families(status.families))
     if status.tools:
         parts.append(_tools(status.tools))
     if status.peers:
         parts.append(_peers(status.peers))
     return Group(*parts)
+
+
+def _replicas(rows: Sequence[ReplicaRow]) -> Table:
+    replicas = _table("replica", "models", "state", "in flight", "foreign", title="Replicas")
+    for replica in rows:
+        most = "" if replica.capacity is None else f"/{replica.capacity}"
+        state = replica.state or ("healthy" if replica.healthy else "unhealthy")
+        foreign = str(replica.foreign or "")
+        _add(replicas, replica.name, ", ".join(replica.models), state, f"{replica.in_flight}{most}", foreign)
+    return replicas
+
+
+def _held(rows: Sequence[HeldRow]) -> Table:
+    held = _table("class", "caller", "turns", "oldest", "about still", "why", title="Held turns")
+    for row in rows:
+        still = "" if row.expected_s is None else f"{row.expected_s:.0f} s"
+        _add(held, row.service_class, row.caller, str(row.count), f"{row.oldest_s:.1f} s", still, row.reason)
+    return held
+
+
+def _runs(rows: Sequence[RunRow]) -> Table:
+    runs = _table("phase", "class", "runs", title="Runs")
+    for run in rows:
+        _add(runs, run.phase, run.service_class, str(run.count))
+    return runs
+
+
+def _callers(rows: Sequence[CallerRow]) -> Table:
+    callers = _table("principal", "caller", "in flight", "held", title="Callers")
+    for row in rows[:SHOWN_MAX]:
+        _add(callers, row.principal, row.caller, str(row.in_flight), str(row.held))
+    return callers
+
+
+def _families(rows: Sequence[FamilyRow]) -> Table:
+    """Return the busiest families with all that they cost; children that are parents have rows of their own too."""
+    families = _table("run", "phase", "class", "turns", "tokens in", "tokens out", title="Families")
+    for family in rows[:SHOWN_MAX]:
+        _add(families, family.run, *_standing(family), *_costs(family.subtree))
+        for child in family.children[:CHILDREN_MAX]:
+            _add(families, f"  {child.run}", *_standing(child), *_costs(child.own))
+        more = len(family.children) - len(family.children[:CHILDREN_MAX]) + family.omitted
+        if more:
+            _add(families, f"  and {more} more", "", "", "", "", "")
+    return families
+
+
+def _standing(member: MemberRow) -> tuple[str, str]:
+    return member.phase or "not known", member.service_class or ""
+
+
+def _costs(spent: Spent) -> tuple[str, str, str]:
+    return str(spent.turns), f"{spent.prompt_tokens:,}", f"{spent.completion_tokens:,}"
+
+
+def _memory(device: DeviceRow) -> str:
+    return f"{device.launcher} {device.device}: {device.taken / MIB:,.0f} of {device.budget / MIB:,.0f} MiB"
 
 
 def _tools(rows: Sequence[ToolRow]) -> Table:

@@ -149,6 +149,7 @@ class Scheduler(Section, frozen=True):
         tool_call_memory: a run is recognised this long by the tool-call ids that its agent echoes back.
         link_grace: turns of a lost dataplane stay charged this long, in case it returns.
         resync_grace: after a restart, turns wait at most this long until all dataplanes have told what they know.
+        runtimes: base URLs of MCP doors whose runs the page shows, besides ours; empty: the one of `[runtime]`.
         allowed_hosts: names it answers for besides `host`, localhost and any address, such as "box.lan".
         allowed_origins: web origins that may call it besides its own, and read its answers (CORS).
     """
@@ -168,6 +169,7 @@ class Scheduler(Section, frozen=True):
     tool_call_memory: Duration = "30m"
     link_grace: Duration = "10s"
     resync_grace: Duration = "3s"
+    runtimes: list[Origin] = []
     allowed_hosts: list[AllowedHost] = []
     allowed_origins: list[Origin] = []
 

@@ -18,6 +18,7 @@ from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed, TurnFini
 from luftpause.core.scheduling.view import TOOLS_SHOWN
 from luftpause.ports.scheduler import PeerSeen
 from luftpause.services.scheduler.http import SchedulerHttp
+from luftpause.services.scheduler.live_http import Surroundings
 from luftpause.services.scheduler.service import SchedulerService
 from services.scheduler.asking import Answer, ask
 from services.scheduler.running import crowd, offer, run, spec, started
@@ -89,8 +90,11 @@ def test_the_status_tells_replicas_held_turns_and_runs() -> None:
         "class": "interactive",
         "caller": "anonymous",
         "count": 1,
+        "expected_s": None,
         "reason": "waiting for room: a runs 1 of 1",
     }
+    (caller,) = body["callers"]
+    assert caller == {"principal": "anonymous", "caller": "anonymous", "in_flight": 1, "held": 1}
     assert {(row["phase"], row["count"]) for row in body["runs"]} == {("generating", 1), ("paused", 1), ("idle", 2)}
     (tool,) = body["tools"]
     assert tool.pop("p50_s") == pytest.approx(2.0, abs=0.1)
@@ -107,7 +111,7 @@ def test_the_status_tells_who_holds_the_link_and_what_they_have_open() -> None:
     seen = (PeerSeen(peer=PeerId("p"), is_connected=True), PeerSeen(peer=PeerId("dp_gone"), is_connected=False))
 
     async def story() -> Answer:
-        return await ask(SchedulerHttp(busy(), peers=lambda: seen).app(), "/status")
+        return await ask(SchedulerHttp(busy(), Surroundings(peers=lambda: seen)).app(), "/status")
 
     body = run(story).json()
     validate(body)

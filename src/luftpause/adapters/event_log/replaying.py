@@ -8,6 +8,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 from luftpause.adapters.event_log.lines import (
     Entry,
@@ -23,7 +24,8 @@ from luftpause.adapters.event_log.reading import Reading, UnreadableError, unrea
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide
-from luftpause.core.scheduling.state import State
+from luftpause.core.scheduling.events import Event
+from luftpause.core.scheduling.state import Decision, State
 
 
 class DifferenceError(Exception):
@@ -74,12 +76,42 @@ class Replayed:
                     pass
 
 
-def replay(lines: Iterable[bytes], prove: Callable[[State], None] | None = None) -> Replayed:
+class Watcher(Protocol):
+    """Who sees a log being replayed."""
+
+    def began(self, segment: Segment, state: State) -> None:
+        """A segment begins with a state; its clock may be another one than that of the segment before."""
+        ...
+
+    def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
+        """An event was taken in, as it was then."""
+        ...
+
+
+class _Nobody:
+    """Sees nothing."""
+
+    def began(self, segment: Segment, state: State) -> None:
+        """See `Watcher`."""
+
+    def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
+        """See `Watcher`."""
+
+
+NOBODY: Final = _Nobody()
+
+
+def replay(
+    lines: Iterable[bytes],
+    prove: Callable[[State], None] | None = None,
+    watcher: Watcher = NOBODY,
+) -> Replayed:
     """Take in every event of a log again.
 
     Args:
         lines: of the log.
         prove: called with the state after every event; raises AssertionError when it is unsound.
+        watcher: sees all of it.
 
     Raises:
         DifferenceError: something else is decided than was then, or the log is none.
@@ -89,7 +121,7 @@ def replay(lines: Iterable[bytes], prove: Callable[[State], None] | None = None)
     reading = Reading(lines)
     try:
         for number, line in reading:
-            state = _take(line, state, number, seen, prove)
+            state = _take(line, state, number, seen, prove, watcher)
     except UnreadableError as error:
         raise DifferenceError(str(error)) from error
     seen.torn, seen.open = reading.torn, reading.open
@@ -97,30 +129,41 @@ def replay(lines: Iterable[bytes], prove: Callable[[State], None] | None = None)
 
 
 def _take(
-    line: Segment | Entry | Gap, state: State | None, number: int, seen: Replayed, prove: Callable[[State], None] | None
+    line: Segment | Entry | Gap,
+    state: State | None,
+    number: int,
+    seen: Replayed,
+    prove: Callable[[State], None] | None,
+    watcher: Watcher,
 ) -> State | None:
     """Take in a line and return the state after it, None when that is unknown."""
     match line:
         case Segment():
             seen.segments += 1
             try:
-                return state_in(line)
+                begun = state_in(line)
             except LineError as error:
                 raise unreadable(number, error) from error
+            watcher.began(line, begun)
+            return begun
         case Gap(dropped=dropped):
             seen.dropped += dropped
             return None
         case Entry():
             if state is None:
                 raise DifferenceError(f"line {number}: an event without a state before it")
-            return _decide(line, state, number, seen, prove)
+            try:
+                event = event_in(line)
+            except LineError as error:
+                raise unreadable(number, error) from error
+            decision = _decided(line, event, state, number, seen)
+            watcher.decided(state, event, Instant(line.now), decision)
+            _prove(line, decision.state, number, prove)
+            return decision.state
 
 
-def _decide(line: Entry, before: State, number: int, seen: Replayed, prove: Callable[[State], None] | None) -> State:
-    try:
-        event = event_in(line)
-    except LineError as error:
-        raise unreadable(number, error) from error
+def _decided(line: Entry, event: Event, before: State, number: int, seen: Replayed) -> Decision:
+    """Decide again, and compare."""
     decision = decide(before, event, Instant(line.now))
     orders = orders_text(decision.actions)
     if orders != bytes(line.orders):
@@ -132,11 +175,15 @@ def _decide(line: Entry, before: State, number: int, seen: Replayed, prove: Call
         digest = digest_of(decision.state)
         if digest != line.digest:
             raise DifferenceError(f"line {number}: {line.kind} led to state {line.digest}, and now to {digest}")
-    if prove is not None:
-        try:
-            prove(decision.state)
-        except AssertionError as unsound:
-            raise DifferenceError(f"line {number}: {line.kind} led to an unsound state: {unsound}") from unsound
     seen.events += 1
     seen.count(decision.actions)
-    return decision.state
+    return decision
+
+
+def _prove(line: Entry, state: State, number: int, prove: Callable[[State], None] | None) -> None:
+    if prove is None:
+        return
+    try:
+        prove(state)
+    except AssertionError as unsound:
+        raise DifferenceError(f"line {number}: {line.kind} led to an unsound state: {unsound}") from unsound

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import Final
+from typing import Final, NamedTuple
 
 from luftpause.core.model.ids import RunId
 from luftpause.core.model.turns import ServiceClass
@@ -14,8 +14,7 @@ FAMILIES_SHOWN: Final = 50
 CHILDREN_SHOWN: Final = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberView:
+class MemberView(NamedTuple):
     """A run. `phase` and `service_class` are None where it is not known, or was ended or forgotten."""
 
     run: RunId
@@ -42,13 +41,13 @@ class FamilyView:
 
 def view_families(state: State) -> tuple[FamilyView, ...]:
     """Return the busiest families, FAMILIES_SHOWN at most."""
-    ranked = [(-len(_at_work(state, parent)), parent) for parent in sorted(state.children)]
-    return tuple(_family(state, parent) for _, parent in nsmallest(FAMILIES_SHOWN, ranked))
+    busy = ((parent, _at_work(state, parent)) for parent in sorted(state.children))
+    ranked = nsmallest(FAMILIES_SHOWN, ((-len(at_work), parent, at_work) for parent, at_work in busy))
+    return tuple(_family(state, parent, at_work) for _, parent, at_work in ranked)
 
 
-def _family(state: State, parent: RunId) -> FamilyView:
+def _family(state: State, parent: RunId, busy: frozenset[RunId]) -> FamilyView:
     children = {part[0] for part in state.children[parent]}
-    busy = _at_work(state, parent)
     shown = nsmallest(CHILDREN_SHOWN, ((child not in busy, child) for child in children))
     return FamilyView(
         parent=_member(state, parent),
@@ -65,5 +64,9 @@ def _at_work(state: State, parent: RunId) -> frozenset[RunId]:
 
 
 def _member(state: State, run: RunId) -> MemberView:
+    models = state.models_of.get(run, ())
+    if len(models) == 1:  # almost every run, and there may be thousands
+        part = state.runs[run, models[0]]
+        return MemberView(run=run, phase=part.phase, service_class=part.service_class)
     phase, service_class = seen_as(parts_of(state, run)) or (None, None)
     return MemberView(run=run, phase=phase, service_class=service_class)

@@ -30,7 +30,7 @@ from luftpause.core.dialects.failures import Failure
 from luftpause.core.model.ids import RunId
 from luftpause.core.runs.events import Origin
 from luftpause.core.runs.state import Totals
-from luftpause.core.runs.view import BudgetView, RunView
+from luftpause.core.runs.view import BudgetView, PendingApproval, RunView
 from luftpause.ports.asgi import Message, Receive, Scope, Send, principal_of
 from luftpause.services.runtime.mcp_door.arguments import RUNS_SHOWN
 from luftpause.services.runtime.mcp_door.calls import GONE_KEY
@@ -39,6 +39,9 @@ from luftpause.services.runtime.service import OVERVIEW_MAX, RuntimeService
 
 MCP: Final = "/mcp"
 PATH_SHOWN_MAX: Final = 100
+TASK_SHOWN_MAX: Final = 200
+ARGUMENTS_SHOWN_MAX: Final = 2000
+"""Characters of a waiting call's arguments, which its person is to see before deciding."""
 
 
 def build_app(service: RuntimeService, parts: DoorParts) -> Starlette:
@@ -148,6 +151,7 @@ def _shown(request: Request) -> str:
 def _run(run: RunView) -> dict[str, object]:
     return {
         "handle": run.run,
+        "task": run.spawn.task[:TASK_SHOWN_MAX],
         "status": run.status.value,
         "phase": run.phase,
         "model": run.model,
@@ -158,11 +162,16 @@ def _run(run: RunView) -> dict[str, object]:
         "children": list(run.children),
         "origin": None if run.spawn.origin is None else _origin(run.spawn.origin, run.origin_run),
         "error": run.error,
-        "pending_approvals": [pending.tool for pending in run.pending_approvals],
+        "pending_approvals": [_pending(pending) for pending in run.pending_approvals],
         "budget": None if run.budget is None else _budget(run.budget),
         "own": _totals(run.own),
         "subtree": _totals(run.subtree),
     }
+
+
+def _pending(pending: PendingApproval) -> dict[str, object]:
+    arguments = pending.arguments[:ARGUMENTS_SHOWN_MAX]
+    return {"call": pending.call, "tool": pending.tool, "arguments": arguments, "reason": pending.reason}
 
 
 def _origin(origin: Origin, run: RunId | None) -> dict[str, object]:

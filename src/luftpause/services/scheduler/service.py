@@ -115,6 +115,10 @@ class SchedulerService:
         self._disarm()
         self._tickets.refuse_all(_SHUTTING_DOWN)
 
+    def watch(self, witness: Witness) -> None:
+        """Tell a witness of every decision from now on."""
+        self._witnesses = (*self._witnesses, witness)
+
     def listen(self, listener: ReplicaListener) -> None:
         """Tell a listener of all replicas declared now, and of every change from now on."""
         self._audience.join(listener, self._state)

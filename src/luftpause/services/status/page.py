@@ -1,6 +1,7 @@
 """The status page: plain files from the package, sent with headers that let it load nothing from anywhere else.
 
-Knows no state: the page asks `/status` of its own origin. Everything it shows it shows as text.
+Knows no state: the page follows `/events` of its own origin. Everything it shows it shows as text. The files tell
+nothing of what goes on here, so whoever asks gets them; the figures need the token that the page asks for.
 """
 
 from importlib.resources import files
@@ -10,12 +11,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+_SCRIPTS: Final = (
+    "approvals",
+    "elements",
+    "lanes",
+    "main",
+    "store",
+    "stream",
+    "tables",
+    "timeline",
+    "trees",
+    "welcome",
+)
+
 FILES: Final = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page/status.css": ("status.css", "text/css; charset=utf-8"),
-    "/page/main.js": ("main.js", "text/javascript; charset=utf-8"),
-    "/page/render.js": ("render.js", "text/javascript; charset=utf-8"),
-    "/page/elements.js": ("elements.js", "text/javascript; charset=utf-8"),
+    **{f"/page/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in _SCRIPTS},
     "/page/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 """Path to file and content type."""

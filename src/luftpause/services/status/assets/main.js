@@ -1,18 +1,29 @@
 /**
- * Asks for the status every two seconds while somebody looks, and says so when no answer comes.
+ * Follows the scheduler while somebody looks, and says so when it does not answer.
  */
 
-import { duration } from "./elements.js";
-import { render } from "./render.js";
+import { Approvals } from "./approvals.js";
+import { byId, coarse, duration } from "./elements.js";
+import { Store } from "./store.js";
+import { keepToken, Stream, token } from "./stream.js";
+import { Tables } from "./tables.js";
+import { Timeline } from "./timeline.js";
+import { Trees } from "./trees.js";
+import { showWelcome } from "./welcome.js";
 
-const PERIOD_MS = 2000;
-const PATIENCE_MS = 5000;
+const content = byId("content");
+const link = byId("link");
+const login = /** @type {HTMLFormElement} */ (byId("login"));
+const store = new Store();
+const tables = new Tables();
+const timeline = new Timeline();
+const trees = new Trees();
+const approvals = new Approvals();
+let heardAt = 0;
+let startedAt = 0;
+let isFirst = true;
 
-const content = document.getElementById("content");
-const link = document.getElementById("link");
-let answeredAt = 0;
-let timer = 0;
-let looking = false;
+trees.again = () => trees.show(store);
 
 /** @param {string} state @param {string} text */
 function say(state, text) {
@@ -20,36 +31,75 @@ function say(state, text) {
   if (link.textContent !== text) link.textContent = text;
 }
 
-async function look() {
-  if (looking) return;
-  looking = true;
-  try {
-    const answer = await fetch("status", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
-    if (answer.status === 401) throw new Error("the scheduler asks for a token");
-    if (!answer.ok) throw new Error(`the scheduler answered ${answer.status}`);
-    render(await answer.json());
-    answeredAt = performance.now();
-    content.classList.remove("stale");
-    content.setAttribute("aria-busy", "false");
-    say("live", "live");
-  } catch (error) {
-    content.classList.add("stale");
-    say("lost", lost(error));
+function sayAbout() {
+  if (!store.about) return;
+  const { version, policy } = store.about;
+  const words = `${policy} · ${version} · up ${coarse((performance.now() - startedAt) / 1000)}`;
+  byId("about").textContent = words;
+}
+
+/** @param {any} update */
+function take(update) {
+  if (isFirst) {
+    store.forget();
+    timeline.forget();
   }
-  looking = false;
-  if (!document.hidden) timer = window.setTimeout(look, PERIOD_MS);
+  const changed = store.apply(update);
+  timeline.take(update);
+  if (update.about) startedAt = performance.now() - update.about.uptime_s * 1000;
+  if (isFirst) for (const name of Object.keys(store.tables)) changed[name] ??= new Set();
+  isFirst = false;
+  tables.show(store, changed);
+  if (changed.trees || changed.families || update.runtime) {
+    trees.show(store);
+    approvals.show(store);
+  }
+  showWelcome(store, [...timeline.lanes.all.values()].filter((lane) => lane.kind === "run").length);
+  heardAt = performance.now();
+  byId("figures").hidden = false;
+  content.classList.remove("stale");
+  content.setAttribute("aria-busy", "false");
+  say("live", "live");
+  sayAbout();
 }
 
-/** @param {unknown} error */
-function lost(error) {
-  const what = error instanceof Error && error.message.startsWith("the scheduler") ? error.message : "no answer";
-  if (!answeredAt) return what;
-  return `${what}, figures are ${duration((performance.now() - answeredAt) / 1000)} old`;
-}
-
-document.addEventListener("visibilitychange", () => {
-  window.clearTimeout(timer);
-  if (!document.hidden) look();
+const stream = new Stream(`events${window.location.search}`, {
+  begin: () => {
+    isFirst = true;
+    login.hidden = true;
+  },
+  take,
+  lost: (why) => {
+    content.classList.add("stale");
+    const age = heardAt ? `, figures are ${duration((performance.now() - heardAt) / 1000)} old` : "";
+    say("lost", `${why}${age}`);
+  },
+  refused: () => {
+    byId("figures").hidden = true;
+    byId("token-wrong").textContent = token() ? "That token is not the right one." : "";
+    login.hidden = false;
+    content.setAttribute("aria-busy", "false");
+    say("waiting", "asks for a token");
+    byId("token").focus();
+  },
 });
 
-look();
+login.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const field = /** @type {HTMLInputElement} */ (byId("token"));
+  keepToken(field.value.trim());
+  field.value = "";
+  stream.start();
+});
+
+document.addEventListener("visibilitychange", () => (document.hidden ? stream.stop() : stream.start()));
+
+/** @param {number} at */
+function frame(at) {
+  timeline.frame(at);
+  window.requestAnimationFrame(frame);
+}
+
+window.requestAnimationFrame(frame);
+window.setInterval(sayAbout, 1000);
+stream.start();

@@ -1,0 +1,283 @@
+"""Which phase each run is in, followed from decision to decision: held, loading, prefill, decode, tool, idle.
+
+Knows neither how long changes are kept nor who looks at them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, NamedTuple
+
+from luftpause.core.model.ids import Instant, ModelName, RunId, TurnId
+from luftpause.core.model.turns import Usage
+from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.events import (
+    Event,
+    FirstTokenSeen,
+    OpenTurn,
+    PeerResynced,
+    TurnAbandoned,
+    TurnArrived,
+    TurnFailed,
+    TurnFinished,
+    TurnsRenewed,
+)
+from luftpause.core.scheduling.reasons import (
+    LauncherAway,
+    ModelLeaving,
+    ModelLoading,
+    ModelWanted,
+    WaitingForMemory,
+    explain,
+)
+from luftpause.core.scheduling.residency.state import ModelPhase
+from luftpause.core.scheduling.state import Decision, State
+
+LANES_MAX: Final = 2000
+"""So many runs are followed; beyond that the one at rest that changed longest ago is let go."""
+DETAIL_MAX: Final = 120
+
+
+class Phase(Enum):
+    """What a run is doing, or a launcher's model."""
+
+    HELD = "held"
+    LOADING = "loading"
+    """A turn is held until its model is up; or, of a model, it is being loaded."""
+    PREFILL = "prefill"
+    DECODE = "decode"
+    TOOL = "tool"
+    IDLE = "idle"
+    FAILED = "failed"
+    """Idle, after its last turn failed."""
+    UP = "up"
+    LEAVING = "leaving"
+    """Of a model: it drains, or its engine stops."""
+    GONE = "gone"
+    """Forgotten; of a model: down."""
+
+    __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
+
+
+class Spent(NamedTuple):
+    """What a run has cost so far, as its engines counted."""
+
+    turns: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def plus(self, other: "Spent") -> "Spent":
+        """Return the sum."""
+        return Spent(
+            self.turns + other.turns,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """A run, or a launcher's model, whose phases are told.
+
+    Attributes:
+        number: minted here, greater than that of every lane before.
+        name: the run's id, or the model's name.
+        model: of the run's first turn.
+        turns: the phase of each of its open turns, and its detail.
+        rest: the phase that it has without any.
+        phase: what was told last, with `detail`.
+    """
+
+    number: int
+    name: str
+    is_model: bool = False
+    service_class: str = ""
+    caller: str = ""
+    model: str = ""
+    parent: RunId | None = None
+    turns: dict[TurnId, tuple[Phase, str]] = field(default_factory=dict)
+    rest: tuple[Phase, str] = (Phase.IDLE, "")
+    phase: Phase = Phase.GONE
+    detail: str = ""
+    spent: Spent = field(default_factory=Spent)
+
+
+class Change(NamedTuple):
+    """A lane went into a phase. `detail`: where, on what, or why; cut at DETAIL_MAX characters."""
+
+    lane: Lane
+    phase: Phase
+    at: Instant
+    detail: str
+
+
+_OF_MODEL: Final = (ModelWanted, ModelLoading, WaitingForMemory, ModelLeaving, LauncherAway)
+_MODEL_PHASES: Final = {
+    ModelPhase.DOWN: Phase.GONE,
+    ModelPhase.LOADING: Phase.LOADING,
+    ModelPhase.UP: Phase.UP,
+    ModelPhase.DRAINING: Phase.LEAVING,
+    ModelPhase.STOPPING: Phase.LEAVING,
+}
+_RANK: Final = (Phase.DECODE, Phase.PREFILL, Phase.LOADING, Phase.HELD)
+"""A run with several open turns is shown in the first of these that one of them is in."""
+_SINGLE: Final = (TurnFinished, TurnFailed, TurnAbandoned, TurnArrived, FirstTokenSeen, TurnsRenewed)
+"""Events that end no turn but the one that they name."""
+
+
+class Phases:
+    """A `service.Witness` that tells each change of each lane to `told`, in order of time.
+
+    Turns that stand alone have no phase, for they change no run.
+    """
+
+    def __init__(self, told: Callable[[Change], None], *, lanes_max: int = LANES_MAX) -> None:
+        self._told = told
+        self._lanes_max = lanes_max
+        self._lanes_minted = 0
+        self._of_turn: dict[TurnId, Lane] = {}
+        self.runs: dict[RunId, Lane] = {}
+        """The lane of each run that is followed; those that changed last stand last."""
+        self.models: dict[ModelName, Lane] = {}
+
+    def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
+        """See `service.Witness`."""
+        state = decision.state
+        match event:
+            case TurnFinished(turn=turn):
+                pause = (Phase.TOOL, ", ".join(event.tools)) if event.tool_calls else (Phase.IDLE, "")
+                self._ended(turn, pause, now, event.usage)
+            case TurnFailed(turn=turn):
+                self._ended(turn, (Phase.FAILED, ""), now)
+            case TurnAbandoned(turn=turn):
+                self._ended(turn, (Phase.IDLE, "its client left"), now)
+            case FirstTokenSeen(turn=turn):
+                lane = self._of_turn.get(turn)
+                if lane is not None and turn in state.turns:
+                    self._enter(lane, turn, (Phase.DECODE, lane.turns[turn][1]), now)
+            case PeerResynced(turns=turns):
+                self._sweep(state, now)
+                for told in turns:
+                    self._resumed(told, state, now)
+            case _ if not isinstance(event, _SINGLE) and (
+                state.turns is not before.turns or state.held is not before.held
+            ):
+                self._sweep(state, now)
+        self._follow_orders(decision, now)
+        if state.residency.models is not before.residency.models:
+            self._follow_models(before, state, now)
+
+    def _follow_orders(self, decision: Decision, now: Instant) -> None:
+        state = decision.state
+        for action in decision.actions:
+            match action:
+                case PlaceTurn(turn=turn, replica=replica):
+                    placed = state.turns.get(turn)
+                    if placed is not None and placed.arrival.in_run:
+                        self._enter(self._lane_of(placed.arrival), turn, (Phase.PREFILL, replica), now)
+                case HoldTurn(turn=turn, why=why):
+                    held = state.held.get(turn)
+                    if held is not None and held.arrival.in_run:
+                        phase = Phase.LOADING if isinstance(why, _OF_MODEL) else Phase.HELD
+                        self._enter(self._lane_of(held.arrival), turn, (phase, explain(why)), now)
+                case RefuseTurn(turn=turn):
+                    self._ended(turn, (Phase.FAILED, "refused"), now)
+                case ForgetRun(run=run):
+                    lane = self.runs.pop(run, None)
+                    if lane is not None:
+                        self._forget(lane, now)
+                case _:
+                    pass
+
+    def _follow_models(self, before: State, state: State, now: Instant) -> None:
+        for name, model in state.residency.models.items():
+            old = before.residency.models.get(name)
+            if old is not None and old.phase is model.phase:
+                continue
+            lane = self.models.get(name)
+            if lane is None:
+                lane = self.models[name] = Lane(self._minted(), name, is_model=True, model=name)
+            self._show(lane, _MODEL_PHASES[model.phase], "", now)
+            if model.phase is ModelPhase.UP:
+                for turn in [each for each in self._of_turn if _waits_for(state, each, name)]:
+                    self._enter(self._of_turn[turn], turn, (Phase.HELD, "its model is up"), now)
+        for name in [name for name in self.models if name not in state.residency.models]:
+            self._show(self.models.pop(name), Phase.GONE, "", now)
+
+    def _resumed(self, told: OpenTurn, state: State, now: Instant) -> None:
+        turn = state.turns.get(told.turn)
+        if turn is not None and turn.arrival.in_run and told.turn not in self._of_turn:
+            self._enter(self._lane_of(turn.arrival), told.turn, (Phase.DECODE, turn.replica), now)
+
+    def _sweep(self, state: State, now: Instant) -> None:
+        """End what is open here and nowhere else: its dataplane went, or it gave no sign of life."""
+        for turn in [turn for turn in self._of_turn if turn not in state.turns and turn not in state.held]:
+            self._ended(turn, (Phase.FAILED, "its door was lost"), now)
+
+    def _lane_of(self, arrival: TurnArrived) -> Lane:
+        lane = self.runs.get(arrival.run)
+        if lane is None:
+            lane = self.runs[arrival.run] = Lane(
+                self._minted(),
+                arrival.run,
+                service_class=arrival.service_class.value,
+                caller=arrival.caller,
+                model=arrival.model,
+                parent=arrival.parent,
+            )
+        return lane
+
+    def _minted(self) -> int:
+        self._lanes_minted += 1
+        return self._lanes_minted
+
+    def _make_room(self, now: Instant) -> None:
+        resting = next((run for run, lane in self.runs.items() if not lane.turns), None)
+        if resting is not None:
+            self._show(self.runs.pop(resting), Phase.GONE, "", now)
+
+    def _enter(self, lane: Lane, turn: TurnId, phase: tuple[Phase, str], now: Instant) -> None:
+        self._of_turn[turn] = lane
+        lane.turns[turn] = phase
+        self._show_turns(lane, now)
+        if len(self.runs) > self._lanes_max:
+            self._make_room(now)
+
+    def _ended(self, turn: TurnId, rest: tuple[Phase, str], now: Instant, usage: Usage | None = None) -> None:
+        lane = self._of_turn.pop(turn, None)
+        if lane is None:
+            return
+        del lane.turns[turn]
+        lane.rest = rest
+        if usage is not None:
+            lane.spent = lane.spent.plus(Spent(1, usage.prompt_tokens, usage.completion_tokens))
+        elif rest[0] is not Phase.FAILED:
+            lane.spent = lane.spent.plus(Spent(1))
+        self._show_turns(lane, now)
+
+    def _show_turns(self, lane: Lane, now: Instant) -> None:
+        shown = lane.rest
+        if len(lane.turns) == 1:
+            (shown,) = lane.turns.values()
+        elif lane.turns:
+            shown = min(lane.turns.values(), key=lambda each: _RANK.index(each[0]))
+        if lane.phase is not shown[0] or lane.detail != shown[1]:
+            self._show(lane, *shown, now)
+            run = RunId(lane.name)
+            if self.runs.pop(run, None) is not None:
+                self.runs[run] = lane
+
+    def _show(self, lane: Lane, phase: Phase, detail: str, now: Instant) -> None:
+        lane.phase, lane.detail = phase, detail
+        self._told(Change(lane, phase, now, detail[:DETAIL_MAX]))
+
+    def _forget(self, lane: Lane, now: Instant) -> None:
+        for turn in lane.turns:
+            self._of_turn.pop(turn, None)
+        lane.turns.clear()
+        self._show(lane, Phase.GONE, "", now)
+
+
+def _waits_for(state: State, turn: TurnId, model: ModelName) -> bool:
+    held = state.held.get(turn)
+    return held is not None and held.arrival.model == model

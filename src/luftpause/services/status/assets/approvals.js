@@ -1,0 +1,73 @@
+/**
+ * Tool calls that wait for a person, and the person's answer.
+ */
+
+import { byId, element } from "./elements.js";
+import { send } from "./stream.js";
+
+export class Approvals {
+  constructor() {
+    this.panel = byId("approvals");
+    this.list = byId("approvals-list");
+    /** @type {Map<string, HTMLElement>} */
+    this.items = new Map();
+  }
+
+  /** @param {import("./store.js").Store} store */
+  show(store) {
+    const waiting = new Map();
+    for (const run of store.tables.trees.list()) {
+      for (const call of run.approvals) waiting.set(`${run.handle} ${call.call}`, { run, call });
+    }
+    for (const [key, { run, call }] of waiting) {
+      if (this.items.has(key)) continue;
+      const item = this.made(store.runtime?.url ?? "", run, call);
+      this.items.set(key, item);
+      this.list.append(item);
+    }
+    for (const [key, item] of this.items) {
+      if (waiting.has(key)) continue;
+      item.remove();
+      this.items.delete(key);
+    }
+    this.panel.hidden = this.items.size === 0;
+    document.title = this.items.size ? `(${this.items.size}) luftpause` : "luftpause";
+  }
+
+  made(runtime, run, call) {
+    const said = element("span", { class: "wrong", attributes: { role: "status" } });
+    const buttons = [
+      ["Allow", true],
+      ["Deny", false],
+    ].map(([word, allow]) => {
+      const attributes = { type: "button", "aria-label": `${word} ${call.tool} for ${run.task || run.handle}` };
+      const button = element("button", { class: allow ? "primary" : "", attributes }, word);
+      button.addEventListener("click", () => answer(allow));
+      return button;
+    });
+    const answer = async (allow) => {
+      for (const button of buttons) button.disabled = true;
+      said.textContent = "";
+      try {
+        const { decided } = await send("approvals", { runtime, handle: run.handle, call: call.call, allow });
+        said.textContent = decided ? (allow ? "allowed" : "denied") : "was answered already";
+      } catch (error) {
+        said.textContent = error instanceof Error ? error.message : String(error);
+        for (const button of buttons) button.disabled = false;
+      }
+    };
+    const why = call.reason ? ` — ${call.reason}` : "";
+    return element(
+      "li",
+      {},
+      element(
+        "div",
+        { class: "asked" },
+        element("p", {}, element("strong", {}, call.tool), why),
+        element("p", { class: "detail" }, run.task || run.handle),
+        element("pre", { attributes: { tabindex: "0", "aria-label": "Arguments" } }, call.arguments || "no arguments"),
+      ),
+      element("p", { class: "buttons" }, ...buttons, said),
+    );
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * What a newcomer does next, while nothing has come through.
+ */
+
+import { byId, element } from "./elements.js";
+
+/** @param {import("./store.js").Store} store @param {number} lanes how many runs the timeline knows */
+export function showWelcome(store, lanes) {
+  const { tables, about } = store;
+  const placed = tables.replicas.list().some((replica) => replica.turns_placed > 0);
+  const isNew = !placed && !lanes && !tables.held.order.length && !tables.trees.order.length;
+  byId("welcome").hidden = !isNew;
+  for (const id of ["timeline-panel", "totals", "held-panel", "columns"]) byId(id).hidden = isNew;
+  const steps = byId("welcome-steps");
+  if (!isNew || !about || steps.firstChild) return;
+  const { llm, mcp } = about.doors;
+  steps.append(
+    step("Agents with a loop of their own, as the base URL of their model:", llm ? `${llm}/v1` : "the LLM door, /v1"),
+    step("MCP clients, for sub-agents that this runtime keeps:", mcp[0] ? `${mcp[0]}/mcp` : "the MCP door, /mcp"),
+    step("Or let luftpause write the settings of a client that it knows:", "luftpause connect"),
+  );
+}
+
+/** @param {string} words @param {string} text */
+function step(words, text) {
+  const button = element("button", { attributes: { type: "button", "aria-label": `Copy ${text}` } }, "Copy");
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+    window.setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  return element("li", {}, words, element("p", { class: "copy" }, element("code", {}, text), button));
+}

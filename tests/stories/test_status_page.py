@@ -1,0 +1,156 @@
+"""The status page in a real browser, before the real program: what a newcomer, an operator and a keyboard see."""
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from stories.browser import PROGRAM, Page, browser
+from stories.programs import Program, running
+from stories.set_ups import FREE_PORTS, MODEL, launched_engines, write
+
+pytestmark = [
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(not PROGRAM, reason="needs a Chromium: apt-get install chromium"),
+]
+HOSTILE = "<img src=x onerror=document.title='owned'>"
+TASK = f"[tools:1] [tool:delete_note] {HOSTILE}"
+TOKEN = "open-sesame"
+
+
+def words(tmp_path: Path) -> str:
+    fake = ["${python}", "-m", "luftpause", "fake-mcp", "--stdio", "--delay-s", "0", "--deep-delay-s", "0"]
+    command = json.dumps([*fake, "--destructive", "--effects", str(tmp_path / "effects")])
+    return f'[[tools]]\nname = "notes"\ncommand = {command}\n'
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Program]:
+    config = write(tmp_path, FREE_PORTS, launched_engines("--speedup", "5"), words(tmp_path))
+    with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": ""}) as program:
+        yield program
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    with browser(tmp_path) as page:
+        page.look(width=1280, height=900)
+        yield page
+
+
+def chat(up: Program, caller: str, token: str = "") -> None:
+    """Take a turn at the LLM door."""
+    body = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "[tools:0] hello"}]}).encode()
+    headers = {"content-type": "application/json", "x-luftpause-caller": caller, "authorization": f"Bearer {token}"}
+    request = urllib.request.Request(up.url("dataplane") + "/v1/chat/completions", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert answer.status == 200
+
+
+def spawned(up: Program) -> str:
+    """Begin a sub-agent whose one tool call a person must allow."""
+
+    async def ask() -> str:
+        async with Client(up.url("runtime") + "/mcp") as client:
+            order = {"task": TASK, "tools": ["delete_note"], "model": MODEL}
+            result = await asyncio.wait_for(client.call_tool("spawn", order), 60)
+            assert result.structured_content is not None, result.content
+            handle: str = result.structured_content["handle"]
+            return handle
+
+    return asyncio.run(ask())
+
+
+def test_a_newcomer_reads_what_to_do_and_sees_it_happen(up: Program, page: Page) -> None:
+    page.go(up.url("scheduler"))
+    page.wait("document.querySelectorAll('#welcome-steps code').length === 3")
+    welcome = page.text("#welcome")
+    assert f"{up.url('dataplane')}/v1" in welcome
+    assert f"{up.url('runtime')}/mcp" in welcome
+    assert "luftpause connect" in welcome
+
+    chat(up, HOSTILE)
+
+    page.wait("document.getElementById('welcome').hidden")
+    page.wait("document.getElementById('runs').innerText.includes('idle')")
+    page.evaluate("document.getElementById('timeline').focus()")
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    page.wait("document.getElementById('timeline-said').textContent.includes('onerror=')")
+    assert page.text("#timeline-said").count(HOSTILE) == 1
+    assert (page.evaluate("document.title"), page.evaluate("document.images.length")) == ("luftpause", 1)
+    assert page.faults == []
+
+
+def test_a_person_allows_a_call_on_the_page_and_its_run_goes_on(up: Program, page: Page) -> None:
+    page.go(up.url("scheduler"))
+    handle = spawned(up)
+    page.wait("!document.getElementById('approvals').hidden")
+    assert page.evaluate("document.title") == "(1) luftpause"
+    asked = page.text("#approvals")
+    assert ("delete_note" in asked, HOSTILE in asked) == (True, True)
+
+    page.evaluate("document.querySelector('#approvals button.primary').click()")
+
+    page.wait("document.getElementById('approvals').hidden")
+    row = f"document.querySelector('[data-run={json.dumps(handle)}]')"
+    page.wait(f"{row}?.innerText.includes('Finished')")
+    assert HOSTILE in str(page.evaluate(f"{row}.innerText"))
+    assert page.faults == []
+
+
+def test_the_keyboard_does_all_that_the_pointer_does(up: Program, page: Page) -> None:
+    for number in range(3):
+        chat(up, f"caller-{number}")
+    page.go(up.url("scheduler"))
+    page.wait("document.querySelector('#lanes-height').clientHeight > 60")
+    page.evaluate("document.getElementById('timeline').focus()")
+    page.press("ArrowDown")
+    said = [page.wait("document.getElementById('timeline-said').textContent")]
+    for _ in range(4):
+        page.press("ArrowDown")
+        said.append(page.evaluate("document.getElementById('timeline-said').textContent"))
+    assert len(set(said)) >= 4, said
+    page.press("ArrowLeft")
+    assert ": decode (" in str(page.wait("document.getElementById('timeline-said').textContent"))
+    for key, span in (("+", "30 s"), ("+", "20 s"), ("-", "30 s")):
+        page.press(key)
+        assert page.text("#zoom-span") == span
+    page.press("PageUp")
+    assert page.evaluate("document.getElementById('go-live').getAttribute('aria-pressed')") == "false"
+    page.press("End")
+    assert page.evaluate("document.getElementById('go-live').getAttribute('aria-pressed')") == "true"
+    page.evaluate("document.getElementById('lane-filter').focus()")
+    page.type("caller-1")
+    page.wait("document.querySelector('#lanes-height').style.height === '22px'")
+
+
+def test_the_page_asks_for_the_token_once_in_a_tab(tmp_path: Path, page: Page) -> None:
+    config = write(tmp_path, FREE_PORTS, launched_engines("--speedup", "5"))
+    with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": TOKEN}) as up:
+        page.go(up.url("scheduler"))
+        page.wait("!document.getElementById('login').hidden")
+        page.type("wrong")
+        page.press("Enter")
+        page.wait("document.getElementById('token-wrong').textContent === 'That token is not the right one.'")
+        page.type(TOKEN)
+        page.press("Enter")
+        page.wait("document.getElementById('link').dataset.state === 'live'")
+        assert page.evaluate("document.getElementById('login').hidden")
+
+        page.go(up.url("scheduler") + "/?again")
+
+        page.wait("document.getElementById('link').dataset.state === 'live'")
+        assert TOKEN not in str(page.evaluate("document.documentElement.outerHTML"))
+    page.wait("document.getElementById('link').dataset.state === 'lost'")
+    assert [fault for fault in page.faults if "401" not in fault and "ERR_" not in fault] == []
+
+
+def test_an_unknown_runtime_is_refused_in_words(up: Program, page: Page) -> None:
+    page.go(up.url("scheduler") + "/?runtime=http://elsewhere:1")
+    page.wait("document.getElementById('link').textContent.includes('is no runtime known here')")
