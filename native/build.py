@@ -24,6 +24,12 @@ OPTIMISE: Final = ("-O2", "-g0", "-DNDEBUG", "-fwrapv", "-fvisibility=hidden", "
 """The last two: calls between our own modules, and to Python, go straight to where they lead."""
 _VALUES_ONLY: Final = ("luftpause/core/model/", "luftpause/core/scheduling/")
 """Where frozen classes hold nothing but values."""
+_FAILING_IS_RARE: Final = """struct _object;
+void CPy_AddTraceback(const char *, const char *, int, struct _object *) __attribute__((cold));
+void CPy_TypeErrorTraceback(const char *, const char *, int, struct _object *, const char *, struct _object *)
+    __attribute__((cold));
+"""
+"""Stands before all C that mypyc writes: what leads to a traceback, half of it, goes out of the way of the rest."""
 _PLACE: Final = re.compile(r'(CPy_(?:Add|TypeError)Traceback\(")([^"]+)(", "[^"]+", )(\d+)')
 
 
@@ -71,7 +77,8 @@ def compile_beside(package: Path, scratch: Path, listed: list[str]) -> list[Path
         origins[path] = rewritten.origin
     units = _write_c(sources, scratch, listed, package)
     for file in (scratch / "c").rglob("*.c"):
-        file.write_text(_PLACE.sub(lambda place: _placed(place, origins), file.read_text(encoding="utf-8")))
+        text = file.read_text(encoding="utf-8")
+        file.write_text(_FAILING_IS_RARE + _PLACE.sub(lambda place: _placed(place, origins), text), encoding="utf-8")
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(_compile, units))
     libraries = sorted({unit.library for unit in units})

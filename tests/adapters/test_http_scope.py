@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from luftpause.adapters.http_scope import Ends
+from luftpause.adapters.http_scope import Ends, request_parts
 
 
 class Wire(asyncio.BaseTransport):
@@ -12,7 +12,7 @@ class Wire(asyncio.BaseTransport):
 
 def scope_of(url: bytes, ends: Ends | None = None) -> dict[str, object]:
     ends = ends or Ends(Wire(), {"left": 1})
-    return dict(ends.scope(method=b"GET", url=url, version="1.1", headers=[(b"a", b"b")], extensions={}))
+    return dict(ends.scope(request_parts(method=b"GET", url=url, version="1.1", headers=[(b"a", b"b")]), {}))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_request_may_change_its_state_for_itself_only() -> None:
 )
 def test_the_host_of_an_absolute_target_is_the_one_that_counts(url: bytes, host: bytes) -> None:
     headers = [(b"a", b"b"), (b"host", b"box.lan")]
-    scope = Ends(Wire(), {}).scope(method=b"GET", url=url, version="1.1", headers=headers, extensions={})
+    scope = request_parts(method=b"GET", url=url, version="1.1", headers=headers)
 
     assert [value for name, value in scope["headers"] if name == b"host"] == [host]
     assert dict(scope["headers"])[b"a"] == b"b"

@@ -13,7 +13,7 @@ from luftpause.adapters.http_refusal import PLAIN, Refusals
 from luftpause.adapters.keyring import Keyring, presented_by
 from luftpause.adapters.request_shape import ambiguity
 from luftpause.core.dialects.failures import Failure, FailureCode
-from luftpause.ports.asgi import PRINCIPAL_KEY, Application, Receive, Scope, Send
+from luftpause.ports.asgi import PRINCIPAL_KEY, Application, Receive, Scope, Send, headers_of
 from luftpause.ports.engines import Header
 
 REMEMBERED_HOSTS_MAX: Final = 256
@@ -61,7 +61,7 @@ class DoorGuard:
         kind = scope["type"]
         if kind != "http" and kind != "websocket":
             return self._app(scope, receive, send)
-        headers = dict(scope["headers"])
+        headers = headers_of(scope)
         origin = headers.get(b"origin")
         failure = ambiguity(scope, headers) or self._stranger(headers, origin)
         if failure is None and origin is not None and kind == "http" and origin.lower() in self._allowed_origins:

@@ -28,6 +28,21 @@ _CONTROLS: Final = bytes({*range(32), 127} - {9})
 _LOGGER: Final = logging.getLogger("luftpause.http")
 
 
+_LAST_CHUNK: Final = b"0\r\n\r\n"
+_SIZES_KEPT: Final = 1024
+_SIZE_LINES: Final[dict[int, bytes]] = {}
+"""The lines that say how long a chunk is, for short ones: nearly all chunks of a stream are about as short."""
+
+
+def _size_line(size: int) -> bytes:
+    line = _SIZE_LINES.get(size)
+    if line is None:
+        line = b"%x\r\n" % size
+        if size < _SIZES_KEPT:
+            _SIZE_LINES[size] = line
+    return line
+
+
 class Wire(Protocol):
     """The connection below a call."""
 
@@ -258,7 +273,7 @@ class HttpCall:
         self._check_under_way()
         if self._chunked:
             if data:
-                self._wire.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+                self._wire.transport.write(b"".join((_size_line(len(data)), data, b"\r\n")))
         elif data and not self._bodiless:
             self._write_plain(data)
         if self._length_left == 0:
@@ -272,8 +287,8 @@ class HttpCall:
             return
         self._check_under_way()
         if self._chunked:
-            frame = b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data) if data else b"0\r\n\r\n"
-            self._wire.transport.write(frame)
+            frame = (_size_line(len(data)), data, b"\r\n", _LAST_CHUNK) if data else (_LAST_CHUNK,)
+            self._wire.transport.write(b"".join(frame))
         elif data and not self._bodiless:
             self._write_plain(data)
         if self._length_left:

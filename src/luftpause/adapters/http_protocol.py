@@ -13,6 +13,7 @@ from luftpause.adapters.http_call import HttpCall
 from luftpause.adapters.http_reader import BadHttpError, PipelinedError, RequestReader
 from luftpause.adapters.http_refusal import Refusals, render_refusal
 from luftpause.adapters.http_scope import Ends
+from luftpause.adapters.known_heads import KnownHeads
 from luftpause.core.dialects.failures import Failure
 from luftpause.ports.asgi import LINE_EXTENSION, Application
 
@@ -38,6 +39,7 @@ class DoorState:
         closing: whether the server closes: it waits for no client then.
         drained: set when the last connection is gone.
         buffer: where sockets are read into; nothing stays there.
+        heads: those of requests that were read before.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class DoorState:
         self.closing = False
         self.drained = asyncio.Event()
         self.buffer = memoryview(bytearray(READ_BYTES))
+        self.heads = KnownHeads()
 
 
 class DoorProtocol(asyncio.BufferedProtocol):
@@ -90,7 +93,7 @@ class DoorProtocol(asyncio.BufferedProtocol):
         self._door = door
         self._loop = loop
         self._ends: Ends | None = None
-        self._reader = RequestReader(begin=self._await_client, start=self._start)
+        self._reader = RequestReader(heads=door.heads, begin=self._await_client, start=self._start)
         self._reading_paused = False
         self._unsent = 0
         self._idle = False
@@ -198,25 +201,16 @@ class DoorProtocol(asyncio.BufferedProtocol):
 
     def _start(self, reader: RequestReader) -> HttpCall:
         """Let the application answer a request whose head is whole."""
-        parser = reader.parser
-        version = parser.get_http_version()
-        method = parser.get_method()
-        modern = version == "1.1"
+        parts = reader.parts
         call = HttpCall(
             self,
-            bodiless=method == b"HEAD",
-            keep_alive=modern and parser.should_keep_alive(),
-            expects_continue=modern and reader.expects_continue,
-            knows_chunks=modern,
+            bodiless=parts["method"] == "HEAD",
+            keep_alive=reader.keep_alive,
+            expects_continue=reader.expects_continue,
+            knows_chunks=parts["http_version"] == "1.1",
         )
         assert self._ends is not None, "a connection has ends once it is made"
-        scope = self._ends.scope(
-            method=method,
-            url=reader.url,
-            version=version,
-            headers=reader.headers,
-            extensions={LINE_EXTENSION: {"line": call}},
-        )
+        scope = self._ends.scope(parts, {LINE_EXTENSION: {"line": call}})
         self.overdue_at = 0.0
         call.start(self._door.app, scope, loop=self._loop, tasks=self._door.tasks)
         return call

@@ -6,11 +6,13 @@ owner's affair.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import httptools
 
 from luftpause.adapters.http_call import HttpCall
+from luftpause.adapters.http_scope import request_parts
+from luftpause.adapters.known_heads import CutHead, KnownHead, KnownHeads, cut_head
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.ports.engines import Header
 
@@ -34,6 +36,7 @@ class RequestReader:
     """Reads one request after the other.
 
     Args:
+        heads: those that need not be parsed again.
         begin: called when a request begins.
         start: called with this reader when a head is whole; returns what takes the body.
 
@@ -42,12 +45,17 @@ class RequestReader:
         url: the target of the request that is being read.
         headers: its headers so far, their names in lower case.
         expects_continue: whether its client waits for leave to send the body.
+        keep_alive: whether another request may follow it.
+        parts: what its scope says of it, once its head is whole.
     """
 
     __slots__ = (
+        "_at_rest",
         "_begin",
+        "_cut",
         "_fault",
         "_head_bytes",
+        "_heads",
         "_in_body",
         "_offered",
         "_piece_bytes",
@@ -55,16 +63,25 @@ class RequestReader:
         "call",
         "expects_continue",
         "headers",
+        "keep_alive",
         "parser",
+        "parts",
         "url",
     )
 
-    def __init__(self, *, begin: Callable[[], None], start: Callable[["RequestReader"], HttpCall]) -> None:
+    def __init__(
+        self, *, heads: KnownHeads, begin: Callable[[], None], start: Callable[["RequestReader"], HttpCall]
+    ) -> None:
         self.call: HttpCall | None = None
         self.url = b""
         self.headers: list[Header] = []
         self.expects_continue = False
+        self.keep_alive = False
+        self.parts: dict[str, Any] = {}
         self.parser = self._new_parser()
+        self._heads = heads
+        self._at_rest = True
+        self._cut: CutHead | None = None
         self._begin = begin
         self._start = start
         self._fault: Exception | None = None
@@ -85,6 +102,12 @@ class RequestReader:
             BadHttpError: that is no HTTP, or a head that is too large.
             PipelinedError: it is a request that must not come yet.
         """
+        self._cut = cut_head(data) if self._at_rest and (self.call is None or self.call.complete) else None
+        if self._cut is not None:
+            known = self._heads.find(self._cut)
+            if known is not None:
+                self._take_known(known, self._cut, data)
+                return
         size = len(data)
         self._piece_bytes = 0 if self._in_body else size  # the rest of a body is no part of the next head
         self._head_bytes += size
@@ -104,6 +127,7 @@ class RequestReader:
         if self.call is not None and not self.call.complete:
             self._fault = PipelinedError()
             raise self._fault
+        self._at_rest = False
         self.url = b""
         self.headers = []
         self.expects_continue = False
@@ -135,6 +159,7 @@ class RequestReader:
                 raise self._fault
             self._offered = True
             return
+        self._read_head()
         self.call = self._start(self)
         self._in_body = True
 
@@ -148,10 +173,36 @@ class RequestReader:
         """Parser callback."""
         if self._offered:
             return
+        self._at_rest = True
         self._in_body = False
         self._head_bytes = 0
         if self.call is not None:
             self.call.take_end()
+
+    def _read_head(self) -> None:
+        """Take from the parser what it found out about a head, and remember it for the next time."""
+        parser = self.parser
+        version = parser.get_http_version()
+        method = parser.get_method()
+        self.parts = request_parts(method=method, url=self.url, version=version, headers=self.headers)
+        modern = version == "1.1"
+        self.expects_continue = modern and self.expects_continue
+        self.keep_alive = modern and parser.should_keep_alive()
+        is_plain = self.keep_alive and not self.expects_continue and self.url.startswith(b"/")
+        if self._cut is not None and is_plain and all(name != b"transfer-encoding" for name, _ in self.headers):
+            self._heads.learn(self._cut, self.url, self.parts)
+
+    def _take_known(self, known: KnownHead, cut: CutHead, data: memoryview) -> None:
+        """Take in a whole request whose head need not be parsed. Its connection is kept, and it waits for no leave."""
+        self.parts = parts = known.parts_for(cut.length)
+        self.url = known.url
+        self.headers = parts["headers"]
+        self.expects_continue = False
+        self.keep_alive = True
+        call = self.call = self._start(self)
+        if len(data) > cut.size:
+            call.take_piece(bytes(data[cut.size :]))
+        call.take_end()
 
     def _new_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self)

@@ -33,41 +33,35 @@ class Ends:
             "root_path": "",
         }
 
-    def scope(
-        self,
-        *,
-        method: bytes,
-        url: bytes,
-        version: str,
-        headers: list[Header],
-        extensions: dict[str, dict[str, object]],
-    ) -> Scope:
-        """Return the scope of one request.
+    def scope(self, parts: dict[str, Any], extensions: dict[str, dict[str, object]]) -> Scope:
+        """Return the scope of one request, given what `request_parts` says of it."""
+        return {**self._common, **parts, "state": self._app_state.copy(), "extensions": extensions}
 
-        Raises:
-            httptools.HttpParserInvalidURLError: the URL is none.
-            UnicodeDecodeError: its path is not ASCII.
-        """
-        query = b""
-        if not url.startswith(b"/") or url.find(b"?") >= 0 or url.find(b"#") >= 0:
-            parsed: Any = httptools.parse_url(url)  # its stub promises a host
-            url, query = parsed.path or b"/", parsed.query or b""
-            if parsed.host is not None:
-                # By RFC 9112 the target's host counts, whatever the header says.
-                host = (b"host", _authority(parsed.host, parsed.port))
-                headers = [host, *(header for header in headers if header[0] != b"host")]
-        path = url.decode("ascii")
-        return {
-            **self._common,
-            "http_version": version,
-            "method": method.decode("ascii"),
-            "path": urllib.parse.unquote(path) if "%" in path else path,
-            "raw_path": url,
-            "query_string": query,
-            "headers": headers,
-            "state": self._app_state.copy(),
-            "extensions": extensions,
-        }
+
+def request_parts(*, method: bytes, url: bytes, version: str, headers: list[Header]) -> dict[str, Any]:
+    """Return what the scope of a request says of its head.
+
+    Raises:
+        httptools.HttpParserInvalidURLError: the URL is none.
+        UnicodeDecodeError: its path is not ASCII.
+    """
+    query = b""
+    if not url.startswith(b"/") or url.find(b"?") >= 0 or url.find(b"#") >= 0:
+        parsed: Any = httptools.parse_url(url)  # its stub promises a host
+        url, query = parsed.path or b"/", parsed.query or b""
+        if parsed.host is not None:
+            # By RFC 9112 the target's host counts, whatever the header says.
+            host = (b"host", _authority(parsed.host, parsed.port))
+            headers = [host, *(header for header in headers if header[0] != b"host")]
+    path = url.decode("ascii")
+    return {
+        "http_version": version,
+        "method": method.decode("ascii"),
+        "path": urllib.parse.unquote(path) if "%" in path else path,
+        "raw_path": url,
+        "query_string": query,
+        "headers": headers,
+    }
 
 
 def _authority(host: bytes, port: int | None) -> bytes:

@@ -24,6 +24,30 @@ PRINCIPAL_KEY: Final = "luftpause.principal"
 """Key in a scope of the `Principal` whose token its request presented; absent where none is asked for."""
 
 
+NAMED_KEY: Final = "luftpause.headers"
+"""Key in a scope of its headers by name; see `headers_of`."""
+
+KEPT_KEY: Final = "luftpause.kept"
+"""Key in a scope of what its application wants to keep of the request's head, its content-length apart.
+
+It is handed out again with each request that has the same head; absent where no more such requests are looked out for.
+"""
+
+
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """Return a request's headers by name, of repeated ones the last. They are shared by all: do not change them."""
+    named: dict[bytes, bytes] | None = scope.get(NAMED_KEY)
+    if named is None:
+        named = scope[NAMED_KEY] = dict(scope["headers"])
+    return named
+
+
+def kept_of(scope: Scope) -> dict[str, object] | None:
+    """Return where an application may keep what it makes of the request's head, None where nowhere."""
+    kept: dict[str, object] | None = scope.get(KEPT_KEY)
+    return kept
+
+
 def principal_of(scope: Scope) -> Principal:
     """Return who makes a request."""
     principal: Principal = scope.get(PRINCIPAL_KEY, ANONYMOUS)

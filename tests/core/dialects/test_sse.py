@@ -3,7 +3,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luftpause.core.dialects.sse import EVENT_BYTES_MAX, EventCutter, data_of, documents_with, split_events
+from luftpause.core.dialects.sse import EVENT_BYTES_MAX, EventCutter, data_of, split_events
 
 LINES = st.sampled_from([b"data: one", b"data:two", b": comment", b"event: x", b"", b"data: \xc3\xa4"])
 ENDS = st.sampled_from([b"\n", b"\r\n"])
@@ -62,13 +62,6 @@ def test_the_data_of_an_event_is_its_data_lines_joined() -> None:
     assert data_of(b"data:one") == b"one"
     assert data_of(b"event: x\r\ndata: one\r\n: comment\r\ndata:  two") == b"one\n two"
     assert data_of(b": only a comment") == b""
-
-
-def test_documents_with_a_marker_come_in_order_and_once() -> None:
-    block = b'event: a\ndata: {"x":1,"y":2}\n\ndata: {"z":3}\n\n: y\n\ndata: "y"\n\n'
-
-    assert documents_with(block, (b'"y"', b'"x"')) == [b'{"x":1,"y":2}', b'"y"']
-    assert documents_with(block.replace(b"\n", b"\r\n"), (b'"y"', b'"x"')) == [b'{"x":1,"y":2}', b'"y"']
 
 
 def test_a_cutter_with_a_limit_of_its_own_says_that_it_skipped() -> None:

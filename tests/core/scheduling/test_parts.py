@@ -3,11 +3,15 @@
 from core.scheduling.builders import BATCH, INTERACTIVE, World, arrived, finished, spec
 from luftpause.core.model.ids import RunId
 from luftpause.core.scheduling.events import RunEnded, RunPhase
-from luftpause.core.scheduling.parts import parts_of, seen_as
+from luftpause.core.scheduling.parts import SEEN_IN_ORDER, parts_of, seen_as
 
 
 def counts(world: World) -> dict[tuple[str, str], int]:
-    return {(phase.value, of.value): count for (phase, of), count in world.state.run_counts.items()}
+    return {
+        (phase.value, of.value): count
+        for (phase, of), count in zip(SEEN_IN_ORDER, world.state.run_counts, strict=True)
+        if count
+    }
 
 
 def test_a_run_is_counted_once_as_its_busiest_part() -> None:

@@ -75,6 +75,7 @@ def test_a_change_of_the_peers_is_written_soon_by_another_thread() -> None:
     story(test)
 
 
+@pytest.mark.interpreted
 def test_what_was_learned_is_written_once_for_many_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "LEARNED_EVERY_S", 0.02)
 
@@ -99,6 +100,7 @@ def test_nothing_is_written_while_nothing_changes_but_at_the_end() -> None:
     assert len(story(test).written) == 1
 
 
+@pytest.mark.interpreted
 def test_a_slow_disk_is_written_to_once_at_a_time_and_then_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "PEERS_WITHIN_S", 0.0)
 
@@ -118,6 +120,7 @@ def test_a_slow_disk_is_written_to_once_at_a_time_and_then_once_more(monkeypatch
     story(test)
 
 
+@pytest.mark.interpreted
 def test_a_full_disk_is_told_of_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "PEERS_WITHIN_S", 0.0)
 

@@ -45,6 +45,7 @@ from luftpause.services.scheduler import service as service_module
 from luftpause.services.scheduler.metrics import SchedulerMetrics
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
+from luftpause.services.scheduler.tally import DecisionTally
 from services.scheduler.running import crowd, eventually, offer, probed, run, soon, spec, started
 
 R = RunId("r")
@@ -422,9 +423,10 @@ def test_every_kind_of_order_is_counted() -> None:
 
 
 def test_decisions_are_counted_by_how_long_they_took() -> None:
-    metrics = SchedulerMetrics(lambda: empty_state(Limits()), lambda: Instant(0.0))
+    tally = DecisionTally()
+    metrics = SchedulerMetrics(tally, lambda: empty_state(Limits()), lambda: Instant(0.0))
     for seconds in (0.000009, 0.00001, 0.00002, 0.004, 7.0):
-        metrics.decided(seconds, ())
+        tally.decided(seconds, ())
     lines = metrics.render().decode().splitlines()
     family = "luftpause_scheduler_decide_seconds"
     for bound, count in (("1e-05", 2), ("2.5e-05", 3), ("0.0025", 3), ("0.005", 4), ("0.1", 4), ("+Inf", 5)):

@@ -5,7 +5,6 @@ uncompressed. There is no limit on how long an answer takes: cancel `send` or cl
 """
 
 import asyncio
-import os
 import socket
 import ssl
 from functools import partial
@@ -15,6 +14,7 @@ from luftpause.adapters.engine_http.connection import READ_BYTES, Connection
 from luftpause.adapters.engine_http.exchange import HttpExchange
 from luftpause.adapters.engine_http.origin import Origin, parse_origin
 from luftpause.adapters.engine_http.pool import Pool
+from luftpause.adapters.engine_http.request_head import RequestHeads
 from luftpause.adapters.engine_http.tls import TlsProtocol, TlsSocket
 from luftpause.adapters.engine_http.trust import default_trust, tls_fault
 from luftpause.core.model.replicas import Endpoint
@@ -49,6 +49,7 @@ class HttpEngines:
         self._pools: dict[PoolKey, Pool] = {}
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._secure_buffer = memoryview(bytearray(READ_BYTES))
+        self._heads = RequestHeads()
         self._closed = False
 
     async def send(self, endpoint: Endpoint, request: EngineRequest) -> HttpExchange:
@@ -62,7 +63,7 @@ class HttpEngines:
             EngineBrokeError: what arrived was no HTTP answer.
         """
         origin = parse_origin(endpoint.url)
-        head = _head(origin, endpoint, request)
+        head = self._heads.write(origin, endpoint, request)
         pool = self._pools.get(origin.key)
         kept = pool.take() if pool is not None else None
         if kept is not None:
@@ -146,29 +147,3 @@ class HttpEngines:
         pool = self._pools.get(key)
         if pool is not None:
             pool.forget(connection)
-
-
-def _head(origin: Origin, endpoint: Endpoint, request: EngineRequest) -> bytes:
-    """Return the request's head, and make sure that no value can add a line to it."""
-    lines = [b"%b %b%b HTTP/1.1" % (request.method, origin.base_path, request.path), b"host: " + origin.host_header]
-    lines += map(b": ".join, request.headers)
-    if endpoint.api_key_env:
-        lines.append(b"authorization: Bearer " + _key(endpoint.api_key_env))
-    if request.body or request.method not in (b"GET", b"HEAD"):
-        lines.append(b"content-length: %d" % len(request.body))
-    lines += (b"accept-encoding: identity", b"\r\n")
-    head = b"\r\n".join(lines)
-    if len(head) - len(head.translate(None, b"\r\n\0")) != 2 * len(lines):
-        raise EngineUnreachableError("not sent: a header of the request holds a line break or NUL")
-    return head
-
-
-def _key(variable: str) -> bytes:
-    """Return the key that the environment holds, read anew each time so that it can be changed."""
-    value = os.environ.get(variable, "").strip()
-    if not value:
-        raise EngineUnreachableError(f"not sent: the environment variable {variable} that holds its key is not set")
-    if not (value.isascii() and value.isprintable()):
-        cause = "holds what no key may hold, such as a line break"
-        raise EngineUnreachableError(f"not sent: the environment variable {variable} {cause}")
-    return value.encode("ascii")

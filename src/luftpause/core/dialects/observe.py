@@ -12,7 +12,8 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.sse import EventCutter, documents_with
+from luftpause.core.dialects.marked_events import MarkedEvents, Marker
+from luftpause.core.dialects.sse import EventCutter
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
@@ -86,17 +87,17 @@ class StreamObserver:
 
     Args:
         findings: takes in the events that hold a marker; None for those of Chat Completions.
-        markers: what makes an event worth reading.
+        events: finds them.
     """
 
-    __slots__ = ("_cutter", "_findings", "_markers", "done", "first_token_seen")
+    __slots__ = ("_cutter", "_events", "_findings", "done", "first_token_seen")
 
-    def __init__(self, findings: Findings | None = None, markers: tuple[bytes, ...] | None = None) -> None:
+    def __init__(self, findings: Findings | None = None, events: MarkedEvents | None = None) -> None:
         self.first_token_seen = False
         self.done = False
         self._cutter = EventCutter()
         self._findings = findings or _Findings()
-        self._markers = markers or _MARKERS
+        self._events = events or MarkedEvents(_MARKERS, text=b'content":"')
 
     def feed(self, data: bytes) -> None:
         """Look at the next piece, cut anywhere."""
@@ -104,9 +105,11 @@ class StreamObserver:
             self.first_token_seen = True
             block = self._cutter.feed(data)
             if block:
-                for document in documents_with(block, self._markers):
-                    self._findings.take(document)
-                self.done = self._findings.over
+                documents = self._events.documents(block)
+                if documents:
+                    for document in documents:
+                        self._findings.take(document)
+                    self.done = self._findings.over
 
     def observed(self) -> Observed:
         """Return what was seen up to now, an unfinished last event included if it can be read."""
@@ -114,7 +117,7 @@ class StreamObserver:
         if not rest:
             return self._findings.observed()
         findings = self._findings.copy()
-        for document in documents_with(rest, self._markers):
+        for document in self._events.documents(rest):
             findings.take(document)
         return findings.observed()
 
@@ -197,14 +200,11 @@ _ANSWER: Final = msgspec.json.Decoder(_Answer)
 _USAGE: Final = msgspec.json.Decoder(_Usage | None)
 _DONE: Final = b"[DONE]"
 _MARKERS: Final = (
-    b'usage":{',
-    b'usage": {',
-    b'finish_reason":"',
-    b'finish_reason": "',
-    b'tool_calls":[',
-    b'tool_calls": [',
-    b'"error":',
-    _DONE,
+    Marker(b'finish_reason":', b'"'),
+    Marker(b'usage":', b"{"),
+    Marker(b'tool_calls":', b"["),
+    Marker(b'"error":'),
+    Marker(_DONE),
 )
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
@@ -235,7 +235,9 @@ class _Findings:
 
     def observed(self) -> Observed:
         """Return the findings of the moment."""
-        tools = tuple(dict.fromkeys(map(ToolName, self._names.values())))[:TOOLS_MAX]
+        tools: tuple[ToolName, ...] = ()
+        if self._names:
+            tools = tuple(dict.fromkeys(map(ToolName, self._names.values())))[:TOOLS_MAX]
         return Observed(
             finish=self._finish, usage=self._usage, tool_calls=tuple(self._tool_calls), tools=tools, error=self._error
         )

@@ -82,7 +82,7 @@ def stream_in(members: Mapping[str, object]) -> bool:
         BadRequestError: `stream` is neither true nor false.
     """
     stream = members.get("stream")
-    if not isinstance(stream, bool | None):
+    if stream is not None and not isinstance(stream, bool):
         raise BadRequestError(f"the request body does not fit: expected `bool`, got `{_kind(stream)}` - at `$.stream`")
     return stream is True
 
@@ -128,8 +128,13 @@ def _odd_members(body: bytes, why: str) -> Mapping[str, object]:
     return top.members()
 
 
-class Pairs(list[tuple[str, object]]):
+class Pairs:
     """A JSON object as it was written."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, object]]) -> None:
+        self.pairs = pairs
 
     def members(self) -> dict[str, object]:
         """Return its members.
@@ -137,15 +142,15 @@ class Pairs(list[tuple[str, object]]):
         Raises:
             BadRequestError: a key stands there more than once.
         """
-        members = dict(self)
-        if len(members) < len(self):
-            keys = [key for key, _ in self]
+        members = dict(self.pairs)
+        if len(members) < len(self.pairs):
+            keys = [key for key, _ in self.pairs]
             repeated = next(key for key in keys if keys.count(key) > 1)
             raise BadRequestError(f"the request names {json.dumps(repeated)[:100]} more than once")
         return members
 
 
-def _refuse_repeats(body: bytes, values: Mapping[str, Raw]) -> None:
+def _refuse_repeats(body: bytes, values: dict[str, Raw]) -> None:
     """Make sure that no key of the top-level object is repeated.
 
     A body that is as long as its members, or hardly longer, has no room for another one. Else the keys are compared in
@@ -153,7 +158,9 @@ def _refuse_repeats(body: bytes, values: Mapping[str, Raw]) -> None:
     different keys, no key is repeated; only where there are more (in texts, in nested objects, or for a repeated key)
     is the copy parsed.
     """
-    told = 1 + 4 * len(values) + sum(map(len, values)) + sum(map(len, values.values()))
+    told = 1 + 4 * len(values)
+    for key, value in values.items():
+        told += len(key) + len(value)
     if len(body) - told < REPEAT_BYTES_MIN:
         return
     parts: list[bytes] = []
@@ -196,7 +203,7 @@ def is_text(value: str) -> bool:
     return value.isascii() or not _SURROGATE.search(value)
 
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")  # mypyc takes no such literal
 
 
 def _kind(value: object) -> str:
@@ -215,9 +222,9 @@ _JSON_NAMES: Final[dict[type, str]] = {
 
 def as_object(value: object) -> Mapping[str, object]:
     """Return the members of an object that `parsed` made; none of anything else."""
-    return dict(value) if isinstance(value, Pairs) else {}
+    return dict(value.pairs) if isinstance(value, Pairs) else {}
 
 
 def as_array(value: object) -> Sequence[object]:
     """Return the elements of an array that `parsed` made; none of anything else."""
-    return cast("list[object]", value) if isinstance(value, list) and not isinstance(value, Pairs) else ()
+    return cast("list[object]", value) if isinstance(value, list) else ()

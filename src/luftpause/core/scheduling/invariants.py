@@ -12,7 +12,7 @@ from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.affinity import away_from, candidates, choose, keeps_room, pool_of
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.lineup import Candidate
-from luftpause.core.scheduling.parts import parts_of, seen_as
+from luftpause.core.scheduling.parts import SEEN_IN_ORDER, parts_of, seen_as
 from luftpause.core.scheduling.ranking import CHUNK_MAX, CHUNK_MIN, Bits, Ranking, union
 from luftpause.core.scheduling.residency.soundness import check_models
 from luftpause.core.scheduling.residency.uses import model_of
@@ -193,7 +193,8 @@ def _is_past(state: State, life: Life | None) -> bool:
 
 def _check_counts(state: State) -> None:
     seen = [seen_as(parts_of(state, run)) for run in state.models_of]
-    _same_counts("runs by phase and class", state.run_counts, [each for each in seen if each is not None])
+    counts = {each: count for each, count in zip(SEEN_IN_ORDER, state.run_counts, strict=True) if count}
+    _same_counts("runs by phase and class", counts, [each for each in seen if each is not None])
 
 
 def _check_tools(state: State) -> None:

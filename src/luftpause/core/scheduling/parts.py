@@ -17,10 +17,12 @@ from luftpause.core.scheduling.tool_history import Tools
 Seen: TypeAlias = tuple[RunPhase, ServiceClass]
 """What a run is counted as."""
 
-_RANKS: Final[dict[Seen, int]] = {
-    seen: rank for rank, seen in enumerate((phase, of_class) for phase in RunPhase for of_class in ServiceClass)
-}
+Counts: TypeAlias = tuple[int, ...]
+"""How many runs are seen as what, in the order of `SEEN_IN_ORDER`."""
+
+SEEN_IN_ORDER: Final[tuple[Seen, ...]] = tuple((phase, of_class) for phase in RunPhase for of_class in ServiceClass)
 """Generating before paused before idle, and of those interactive before batch."""
+_RANKS: Final[dict[Seen, int]] = {seen: rank for rank, seen in enumerate(SEEN_IN_ORDER)}
 
 
 def parts_of(state: State, run: RunId) -> tuple[Run, ...]:
@@ -37,12 +39,12 @@ def seen_as(parts: Sequence[Run], one_more: Run | None = None) -> Seen | None:
 
 
 def recounted(
-    counts: Map[Seen, int],
+    counts: Counts,
     runs: Map[Part, Run],
     models_of: Map[RunId, tuple[ModelName, ...]],
     old: Run | None,
     new: Run | None,
-) -> Map[Seen, int]:
+) -> Counts:
     """Return how many runs are seen as what when one part of a run changes."""
     before = None if old is None else (old.phase, old.service_class)
     after = None if new is None else (new.phase, new.service_class)
@@ -54,7 +56,14 @@ def recounted(
     if len(models) > 1:
         others = [runs[part.run, model] for model in models if model != part.model]
         before, after = seen_as(others, old), seen_as(others, new)
-    return counts if before == after else counted(counted(counts, before, -1), after, 1)
+    if before == after:
+        return counts
+    changed = list(counts)
+    if before is not None:
+        changed[_RANKS[before]] -= 1
+    if after is not None:
+        changed[_RANKS[after]] += 1
+    return tuple(changed)
 
 
 def followed(tools: Tools, old: Run | None, new: Run | None) -> Tools:
@@ -66,11 +75,3 @@ def followed(tools: Tools, old: Run | None, new: Run | None) -> Tools:
     if new is not None and new.out_on is not None:
         tools = tools.left(new.out_on, new.ended_at)
     return tools
-
-
-def counted(counts: Map[Seen, int], seen: Seen | None, change: int) -> Map[Seen, int]:
-    """Return how many runs are seen as what when one more or less is seen so."""
-    if seen is None:
-        return counts
-    total = counts.get(seen, 0) + change
-    return counts.set(seen, total) if total else counts.delete(seen)

@@ -16,6 +16,8 @@ class PlacedBecause(Enum):
     HOME_LOST = "its home replica is unhealthy or gone"
     RESYNCED = "its dataplane says that it runs there"
 
+    __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingForRoom:

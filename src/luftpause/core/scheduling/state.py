@@ -302,7 +302,7 @@ class State(NamedTuple):
         queue_bits: the bit of each queue with held turns: no other of them has it.
         standings: what each principal and each caller has had: turns in flight, and when it was served last.
         lineup: who waits, and in which queues, in fair order.
-        run_counts: runs by phase and class, each counted once (see `parts.py`).
+        run_counts: runs by phase and class, in the order of `parts.SEEN_IN_ORDER`, each counted once.
         next_seq: the next sequence number: order of declaration, arrival and placement, and epochs.
         past: what is remembered of replicas that have not been healthy since we were started.
         tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
@@ -327,7 +327,7 @@ class State(NamedTuple):
     queue_bits: Map[Queue, Bits] = Map()
     standings: Standings = Standings()
     lineup: Lineup = Lineup()
-    run_counts: Map[tuple[RunPhase, ServiceClass], int] = Map()
+    run_counts: tuple[int, ...] = (0,) * (len(RunPhase) * len(ServiceClass))
     next_seq: int = 0
     past: Map[ReplicaId, Past] = Map()
     tools: Tools = Tools()

@@ -18,6 +18,7 @@ from luftpause.core.scheduling.admission import capacity, why_held
 from luftpause.core.scheduling.affinity import candidates
 from luftpause.core.scheduling.events import RunPhase
 from luftpause.core.scheduling.fairness import CLASSES_IN_ORDER
+from luftpause.core.scheduling.parts import SEEN_IN_ORDER
 from luftpause.core.scheduling.reasons import BehindCaller, HoldReason
 from luftpause.core.scheduling.residency.holding import why_model_held
 from luftpause.core.scheduling.residency.view import DeviceView, ModelView, view_devices, view_models
@@ -139,9 +140,8 @@ def view(state: State, now: Instant) -> StateView:
         held=_view_held(state, now),
         runs=tuple(
             RunsView(phase=phase, service_class=service_class, count=count)
-            for phase in RunPhase
-            for service_class in ServiceClass
-            if (count := state.run_counts.get((phase, service_class), 0))
+            for (phase, service_class), count in zip(SEEN_IN_ORDER, state.run_counts, strict=True)
+            if count
         ),
         tools=view_tools(state, now),
         models=view_models(state, now),

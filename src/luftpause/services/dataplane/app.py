@@ -16,11 +16,12 @@ from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.gemini import models as gemini_models
 from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, RunId
 from luftpause.core.model.refusals import no_such_model
-from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send, principal_of
+from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send, headers_of, kept_of, principal_of
 from luftpause.ports.crew import Crew, CrewAwayError
 from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
+from luftpause.services.dataplane.counts import DoorCounts
 from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, query_for_engine, run_to_echo
 from luftpause.services.dataplane.keepalive import Keepalives
 from luftpause.services.dataplane.metrics import DataplaneMetrics
@@ -74,7 +75,8 @@ class Dataplane:
         self._crew = crew
         self._settings = settings
         self._turns = OpenTurns(link, peer=peer or PeerId(f"dp_{secrets.token_urlsafe(9)}"))
-        self._metrics = DataplaneMetrics(lambda: len(self._turns))
+        self._counts = DoorCounts()
+        self._metrics = DataplaneMetrics(self._counts, lambda: len(self._turns))
         self._spoken = Spoken(engines)
         if crew is not None:
             crew.shows(lambda: counts_of(self._metrics))
@@ -82,7 +84,7 @@ class Dataplane:
             link=link,
             engines=engines,
             turns=self._turns,
-            metrics=self._metrics,
+            counts=self._counts,
             settings=settings,
             spoken=self._spoken,
             keepalives=Keepalives(after_s=settings.keepalive_after_s, period_s=settings.keepalive_s),
@@ -121,12 +123,14 @@ class Dataplane:
         """Serve one ASGI scope; only HTTP is spoken."""
         if scope["type"] != "http":
             raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
-        headers = dict(scope["headers"])
+        headers = headers_of(scope)
         try:
             dialect = dialect_for(scope["path"], scope["query_string"])
             if dialect is not None and scope["method"] == "POST":
                 who = principal_of(scope)
-                call = ClientCall(line=_line(scope), headers=scope["headers"], send=send, principal=who)
+                call = ClientCall(
+                    line=_line(scope), headers=scope["headers"], send=send, principal=who, kept=kept_of(scope)
+                )
                 await serve_turn(self._around, _target(dialect, scope), call, headers)
             else:
                 await self._route(scope, headers, send)

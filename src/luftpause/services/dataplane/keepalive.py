@@ -43,10 +43,13 @@ class Keepalives:
         self._period_s = period_s
         self._due: dict[Keepalive, float] = {}  # in the order they began, so also the order they are due in
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def begin(self, sign: Sign) -> Keepalive:
         """Let a client wait, until its keepalive is stopped."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.get_running_loop()  # asking for it each time costs a system call
         keepalive = Keepalive(self, sign)
         self._due[keepalive] = loop.time() + self._after_s
         if self._timer is None:

@@ -9,8 +9,8 @@ from luftpause.core.model.principals import ANONYMOUS, Principal
 from luftpause.ports.asgi import Line, Send
 from luftpause.ports.engines import Engines, Header
 from luftpause.ports.scheduler import SchedulerLink
+from luftpause.services.dataplane.counts import DoorCounts
 from luftpause.services.dataplane.keepalive import Keepalives
-from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.spoken import Spoken
@@ -23,16 +23,17 @@ class Surroundings:
     link: SchedulerLink
     engines: Engines
     turns: OpenTurns
-    metrics: DataplaneMetrics
+    counts: DoorCounts
     settings: DataplaneSettings
     spoken: Spoken
     keepalives: Keepalives
 
 
 class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of the application by its server."""
+    """One call of the application by its server. `kept`: see `ports.asgi.kept_of`."""
 
     line: Line
     headers: Sequence[Header]
     send: Send
     principal: Principal = ANONYMOUS
+    kept: dict[str, object] | None = None

@@ -24,6 +24,7 @@ from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, Turn
 from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
+from luftpause.services.dataplane.counts import GONE
 from luftpause.services.dataplane.endings import (
     BUSY,
     REFUSAL_BYTES_MAX,
@@ -35,7 +36,6 @@ from luftpause.services.dataplane.endings import (
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, forward
 from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, PARENT_HEADER, for_client, fresh_run, reframed, retold
 from luftpause.services.dataplane.keepalive import Keepalive
-from luftpause.services.dataplane.metrics import GONE
 from luftpause.services.dataplane.passing import PassingAnswer, read_up_to
 from luftpause.services.dataplane.restoring import restore
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
@@ -75,7 +75,7 @@ class TurnCourse:
         self._call = call
         self._run = run
         self._offer = offer
-        self._counts = around.metrics.of(offer.service_class)
+        self._counts = around.counts.of(offer.service_class)
         self._asked: Asked | None = asked
         self._dialect = asked.dialect
         self._wants_stream = asked.stream
@@ -205,7 +205,7 @@ class TurnCourse:
         if forwarded.left_out:
             names = ", ".join(forwarded.left_out)
             self._told = (*self._told, (LEFT_OUT_HEADER, names.encode()))
-            if self._around.metrics.left_out(forwarded.left_out):
+            if self._around.counts.left_out(forwarded.left_out):
                 _LOGGER.info("tools_left_out", extra={"tools": names, "dialect": self._dialect.name})
 
     async def _pass_on(self, answer: PassingAnswer) -> None:

@@ -3,6 +3,8 @@
 The same for every dialect; nothing is parsed beyond the dialect's peek.
 """
 
+from typing import Final
+
 import msgspec
 
 from luftpause.core.dialects.dialect import Dialect, Peek
@@ -11,13 +13,15 @@ from luftpause.core.dialects.harness import HarnessSession, codex_session, harne
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said, said_in
 from luftpause.core.dialects.traits import traits_of
+from luftpause.core.model.principals import Principal
 from luftpause.core.model.turns import NO_TRAITS, IdentityKeys, TurnOffer, TurnShape
 from luftpause.ports.asgi import ClientLeftError
+from luftpause.ports.engines import Header
 from luftpause.services.dataplane.answers import send_failure
+from luftpause.services.dataplane.counts import GONE
 from luftpause.services.dataplane.forwarding import Asked
 from luftpause.services.dataplane.headers import BadHeaderError, Standing, for_engine, run_to_echo, standing_of
 from luftpause.services.dataplane.intake import IntakeError, check_encoding, check_media_type, read_body
-from luftpause.services.dataplane.metrics import GONE
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_course import TurnCourse
 
@@ -31,12 +35,25 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     query: bytes = b""
 
 
+class ReadHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What the head of a request says of its turn. `for_engine`: the headers that go on to the engine."""
+
+    principal: Principal
+    standing: Standing
+    harness: HarnessSession
+    for_engine: tuple[Header, ...]
+
+
+_READ: Final = "turn"
+"""By what the server keeps it."""
+
+
 async def serve_turn(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> None:
     """Serve one request."""
     try:
         course = await _take_in(around, target, call, headers)
     except ClientLeftError:
-        around.metrics.of(None).answered(GONE)
+        around.counts.of(None).answered(GONE)
         return
     except IntakeError as error:
         failure = error.failure
@@ -45,20 +62,15 @@ async def serve_turn(around: Surroundings, target: Target, call: ClientCall, hea
     else:
         await course.take()
         return
-    around.metrics.of(None).answered(str(failure.status))
+    around.counts.of(None).answered(str(failure.status))
     await send_failure(call.send, run_to_echo(headers), failure, dialect=target.dialect)
 
 
 async def _take_in(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> TurnCourse:
     """Return the course of the turn that a request asks for; the course alone holds the body then."""
-    standing = standing_of(headers, call.principal, caller_bytes=around.settings.caller_bytes)
-    refusal = call.principal.refusal_of(standing.service_class)
-    if refusal:
-        raise IntakeError(Failure(code=FailureCode.FORBIDDEN_CLASS, message=refusal))
-    check_media_type(headers)
-    check_encoding(headers)
+    read = _read_head(around, call, headers)
+    standing, harness = read.standing, read.harness
     body = await read_body(headers, call.line, around.settings)
-    harness = harness_session(headers)
     found = target.dialect.peek(target.path, body, with_identity=standing.run is None and not harness.session)
     said = None
     if standing.run is None and not harness.session and not found.tool_calls and found.shape is TurnShape.IN_RUN:
@@ -73,12 +85,40 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
             target=target.raw_path + (b"?" + target.query if target.query else b""),
             path=target.path,
             stream=found.stream,
-            headers=for_engine(call.headers, headers),
+            headers=read.for_engine,
             body=body,
             said=said,
             model=found.model,
         ),
     )
+
+
+def _read_head(around: Surroundings, call: ClientCall, headers: dict[bytes, bytes]) -> ReadHead:
+    """Return what the head of a request says, and keep it: the next one of its run has the same head as a rule.
+
+    Raises:
+        IntakeError: it is not what may be asked here.
+        BadHeaderError: a header of ours holds what it must not.
+    """
+    kept = call.kept
+    known = None if kept is None else kept.get(_READ)
+    if isinstance(known, ReadHead) and known.principal is call.principal:
+        return known
+    standing = standing_of(headers, call.principal, caller_bytes=around.settings.caller_bytes)
+    refusal = call.principal.refusal_of(standing.service_class)
+    if refusal:
+        raise IntakeError(Failure(code=FailureCode.FORBIDDEN_CLASS, message=refusal))
+    check_media_type(headers)
+    check_encoding(headers)
+    read = ReadHead(
+        principal=call.principal,
+        standing=standing,
+        harness=harness_session(headers),
+        for_engine=tuple(for_engine(call.headers, headers)),
+    )
+    if kept is not None:
+        kept[_READ] = read
+    return read
 
 
 def _offer(

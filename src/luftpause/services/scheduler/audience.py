@@ -38,18 +38,16 @@ class Audience:
 
     def follow(self, event: Event, before: State, state: State) -> None:
         """Tell what an event changed: it was declared itself, or came and went with a model."""
-        match event:
-            case ReplicaAdded(spec=spec):
-                if state.replicas.get(spec.replica) is not before.replicas.get(spec.replica):
-                    self._declared(spec)
-            case ReplicaRemoved(replica=replica):
-                if replica not in state.residency.of_replica:
-                    self._removed(replica)
-            case ReplicaProbed(replica=replica):
-                _log_health(replica, before, state)
-            case _:
-                if state.residency.of_replica is not before.residency.of_replica:
-                    self._follow_models(before, state)
+        if isinstance(event, ReplicaAdded):
+            if state.replicas.get(event.spec.replica) is not before.replicas.get(event.spec.replica):
+                self._declared(event.spec)
+        elif isinstance(event, ReplicaRemoved):
+            if event.replica not in state.residency.of_replica:
+                self._removed(event.replica)
+        elif isinstance(event, ReplicaProbed):
+            _log_health(event.replica, before, state)
+        elif state.residency.of_replica is not before.residency.of_replica:
+            self._follow_models(before, state)
 
     def _follow_models(self, before: State, state: State) -> None:
         now, then = state.residency.of_replica, before.residency.of_replica

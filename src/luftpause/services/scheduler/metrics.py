@@ -1,25 +1,18 @@
-"""What the scheduler counts, for Prometheus, in a registry of its own.
+"""What the scheduler counted, for Prometheus, in a registry of its own; its objects are made when somebody asks."""
 
-Every event is counted, so counting is plain arithmetic; Prometheus's own objects are made when somebody asks.
-"""
-
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.state import State
 from luftpause.core.scheduling.view import held_by_class, view_tools
-
-DECIDE_SECONDS_BUCKETS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1)
+from luftpause.services.scheduler.tally import DecisionTally
 
 _OTHER: Final = ("", "other")
 
@@ -35,30 +28,18 @@ _KINDS: dict[type[Action], str] = {
 
 
 class SchedulerMetrics:
-    """Counts decisions as they are made, and reads the state's gauges when asked.
+    """Reads what was counted, and the state's gauges, when asked.
 
     Args:
+        tally: what is counted.
         read_state: returns the scheduler's state of the moment.
         now: returns the present on that state's clock.
     """
 
-    def __init__(self, read_state: Callable[[], State], now: Callable[[], Instant]) -> None:
-        self._tally = _Tally()
+    def __init__(self, tally: DecisionTally, read_state: Callable[[], State], now: Callable[[], Instant]) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Tallies(self._tally))
+        self._registry.register(_Tallies(tally))
         self._registry.register(_StateGauges(read_state, now))
-
-    def decided(self, seconds: float, actions: Sequence[Action]) -> None:
-        """Count one decision."""
-        tally = self._tally
-        tally.decisions[bisect_left(DECIDE_SECONDS_BUCKETS, seconds)] += 1
-        tally.decide_seconds += seconds
-        for action in actions:
-            tally.orders[type(action)] += 1
-
-    def failed(self) -> None:
-        """Count an event on which deciding failed."""
-        self._tally.faults += 1
 
     def show(self, name: str, said: str, read: Callable[[], int]) -> None:
         """Show a counter that somebody else keeps: `read` returns what it has come to."""
@@ -69,35 +50,24 @@ class SchedulerMetrics:
         return generate_latest(self._registry)
 
 
-class _Tally:
-    """What was counted so far: decisions by how long they took, orders by kind."""
-
-    def __init__(self) -> None:
-        self.decisions = [0] * (len(DECIDE_SECONDS_BUCKETS) + 1)
-        self.decide_seconds = 0.0
-        self.orders: dict[type[Action], int] = dict.fromkeys(_KINDS, 0)
-        self.faults = 0
-
-
 class _Tallies(Collector):
     """Shows a tally."""
 
-    def __init__(self, tally: _Tally) -> None:
+    def __init__(self, tally: DecisionTally) -> None:
         self._tally = tally
 
     def collect(self) -> Iterator[Metric]:
         """Read the tally."""
         tally = self._tally
-        bounds = [*map(floatToGoString, DECIDE_SECONDS_BUCKETS), "+Inf"]
         yield HistogramMetricFamily(
             "luftpause_scheduler_decide_seconds",
             "Time that one decision took.",
-            buckets=list(zip(bounds, accumulate(tally.decisions), strict=True)),
-            sum_value=tally.decide_seconds,
+            buckets=tally.seconds.buckets(),
+            sum_value=tally.seconds.sum,
         )
         given = CounterMetricFamily("luftpause_scheduler_decisions", "Orders that the scheduler gave.", labels=["kind"])
-        for kind, times in tally.orders.items():
-            given.add_metric([_KINDS[kind]], times)
+        for kind, word in _KINDS.items():
+            given.add_metric([word], tally.orders.get(kind, 0))
         yield given
         yield CounterMetricFamily("luftpause_scheduler_faults", "Events on which deciding failed.", value=tally.faults)
 

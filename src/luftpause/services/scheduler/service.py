@@ -36,7 +36,7 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.parts import parts_of
-from luftpause.core.scheduling.reasons import explain
+from luftpause.core.scheduling.reasons import PlacedBecause, explain
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.routing import NAME_CHARS_MAX, Services, routed_service
 from luftpause.core.scheduling.services import offered
@@ -47,10 +47,14 @@ from luftpause.services.scheduler.identity import RunIdentity
 from luftpause.services.scheduler.launchers import Launchers
 from luftpause.services.scheduler.metrics import SchedulerMetrics
 from luftpause.services.scheduler.settings import SchedulerSettings
+from luftpause.services.scheduler.tally import DecisionTally
 from luftpause.services.scheduler.tickets import Tickets
 
 REARM_S_MIN: Final = 0.05
 """Two wake-ups are at least this far apart, so that a deadline that cannot be met never spins."""
+
+_WHY: Final = {why: why.value for why in PlacedBecause}
+"""An enum's `value` runs in Python at every look-up."""
 
 _log = logging.getLogger("luftpause.scheduler")
 
@@ -71,7 +75,8 @@ class SchedulerService:
         self._witnesses = tuple(witnesses)
         self._state = empty_state(settings.limits)
         self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=lambda run: parts_of(self._state, run))
-        self._metrics = SchedulerMetrics(lambda: self._state, self.now)
+        self._tally = DecisionTally()
+        self._metrics = SchedulerMetrics(self._tally, lambda: self._state, self.now)
         self._mailbox: deque[Event] = deque()
         self._busy = False
         self._tickets = Tickets()
@@ -272,12 +277,12 @@ class SchedulerService:
             decision = decide(before, event, now)
         except Exception:  # noqa: BLE001 — one bad event must not end the scheduling of all others
             _log.exception("decision_failed", extra={"event_kind": type(event).__name__, "turn": _turn_of(event)})
-            self._metrics.failed()
+            self._tally.faults += 1
             turn = _turn_of(event)
             if turn is not None:
                 self._tickets.refuse(turn, _FAULT)
             return
-        self._metrics.decided(time.perf_counter() - started, decision.actions)
+        self._tally.decided(time.perf_counter() - started, decision.actions)
         state = self._state = decision.state
         for witness in self._witnesses:
             witness.decided(before, event, now, decision)
@@ -322,7 +327,7 @@ class SchedulerService:
             placement = Placement(
                 replica=action.replica,
                 endpoint=spec.endpoint,
-                why=action.why.value,
+                why=_WHY[action.why],
                 engine=replica.engine,
                 dialects=spec.dialects,
                 kind=turn.arrival.kind,
@@ -335,13 +340,10 @@ class SchedulerService:
 
     def _follow(self, event: Event, before: State) -> None:
         """Do what an event asks of the shell itself: tell listeners, drop tickets that no order will settle."""
-        match event:
-            case TurnFinished() | TurnFailed() | TurnAbandoned():
-                self._tickets.drop(event.turn)
-            case PeerLost() | PeerResynced():
-                self._tickets.drop_unless(self._state.held.__contains__)
-            case _:
-                pass
+        if isinstance(event, (TurnFinished, TurnFailed, TurnAbandoned)):
+            self._tickets.drop(event.turn)
+        elif isinstance(event, (PeerLost, PeerResynced)):
+            self._tickets.drop_unless(self._state.held.__contains__)
         self._audience.follow(event, before, self._state)
 
     def _arm(self) -> None:
@@ -375,7 +377,7 @@ def _placed_fields(action: PlaceTurn) -> dict[str, object]:
         "turn": action.turn,
         "run": action.run,
         "replica": action.replica,
-        "why": action.why.value,
+        "why": _WHY[action.why],
         "held_ms": round(action.held_s * 1000),
     }
 

@@ -14,6 +14,7 @@ class Tickets:
 
     def __init__(self) -> None:
         self._open: dict[TurnId, Ticket] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def waiting(self, turn: TurnId) -> Ticket | None:
         """Return the turn's ticket while somebody waits with it."""
@@ -22,7 +23,10 @@ class Tickets:
 
     def write(self, turn: TurnId, run: RunId, parent: RunId | None) -> Ticket:
         """Open a ticket. Needs the running event loop."""
-        ticket = self._open[turn] = Ticket(run, asyncio.get_running_loop().create_future(), parent)
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.get_running_loop()  # asking for it each time costs a system call
+        ticket = self._open[turn] = Ticket(run, loop.create_future(), parent)
         return ticket
 
     def place(self, turn: TurnId, placement: Placement) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from luftpause.core.dialects.marked_events import MarkedEvents, Marker
 from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed, StreamObserver
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
@@ -21,7 +22,7 @@ class MessagesStreamObserver(StreamObserver):
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(_Findings(), _MARKERS)
+        super().__init__(_Findings(), MarkedEvents(_MARKERS))
 
 
 def observe_message(body: bytes) -> Observed:
@@ -92,7 +93,8 @@ _EVENT: Final = msgspec.json.Decoder(_Event)
 _BLOCK: Final = msgspec.json.Decoder(_Block | None)
 _MESSAGE: Final = msgspec.json.Decoder(_Message | None)
 _USAGE: Final = msgspec.json.Decoder(_Usage | None)
-_MARKERS: Final = (b'"message_start"', b'"tool_use"', b'"message_delta"', b'"message_stop"', b'"error"')
+_WORDS: Final = (b'"message_start"', b'"tool_use"', b'"message_delta"', b'"message_stop"', b'"error"')
+_MARKERS: Final = tuple(map(Marker, _WORDS))
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
 

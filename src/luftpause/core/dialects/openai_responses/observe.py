@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
+from luftpause.core.dialects.marked_events import MarkedEvents, Marker
 from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed, StreamObserver
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
@@ -21,7 +22,7 @@ class ResponsesStreamObserver(StreamObserver):
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(_Findings(), _MARKERS)
+        super().__init__(_Findings(), MarkedEvents(_MARKERS))
 
 
 def observe_response(body: bytes) -> Observed:
@@ -107,14 +108,13 @@ _INCOMPLETE: Final = msgspec.json.Decoder(_Incomplete | None)
 _LAST: Final = ("response.completed", "response.incomplete", "response.failed")
 _ITEM_EVENTS: Final = ("response.output_item.added", "response.output_item.done")
 _MARKERS: Final = (
-    b'"call_id"',
-    b'"response.completed"',
-    b'"response.incomplete"',
-    b'"response.failed"',
-    b'"error":{',
-    b'"error": {',
-    b'"type":"error"',
-    b'"type": "error"',
+    Marker(b'"call_id"'),
+    Marker(b'"response.completed"'),
+    Marker(b'"response.incomplete"'),
+    Marker(b'"response.failed"'),
+    Marker(b'"error":', b"{"),
+    Marker(b'"type":"error"'),
+    Marker(b'"type": "error"'),
 )
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 

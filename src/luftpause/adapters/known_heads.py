@@ -1,0 +1,121 @@
+"""Heads of requests that were read before: whoever comes again with the same one need not have it parsed again.
+
+From turn to turn an agent's requests differ in their bodies, hence in the content-length of their heads, and often in
+nothing else. A head gets in here only once the parser has read it whole, and counts only for a request that has come
+whole, so nothing is decided here that the parser has not decided about the same bytes.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from luftpause.ports.asgi import KEPT_KEY, NAMED_KEY
+from luftpause.ports.engines import Header
+
+HEAD_BYTES_MAX: Final = 2048
+"""Longer heads are always parsed."""
+HEADS_MAX: Final = 128
+"""So many are remembered at least, and twice as many at most."""
+_DIGITS_MAX: Final = 9
+_LENGTH: Final = b"ength: "
+"""The end of the name and the colon, as clients write it: the first letters may be small or capital."""
+_LENGTH_LINE: Final = b"\r\ncontent-length: "
+_LENGTH_NAME: Final = b"content-length"
+
+
+@dataclass(frozen=True, slots=True)
+class CutHead:
+    """A head whose content-length was taken out.
+
+    Attributes:
+        rest: what is left of it: two heads with the same rest are the same but for that number.
+        length: its digits.
+        size: bytes of the whole head; all that came behind it is the body.
+    """
+
+    rest: bytes
+    length: bytes
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHead:
+    """A head that was parsed.
+
+    Attributes:
+        url: its target.
+        parts: what its scope says, as `http_scope.request_parts` returns it.
+        headers: its headers.
+        named: the same by name.
+        length_at: which of them the content-length is.
+        kept: what its application keeps of it.
+    """
+
+    url: bytes
+    parts: dict[str, Any]
+    headers: list[Header]
+    named: dict[bytes, bytes]
+    length_at: int
+    kept: dict[str, object]
+
+    def parts_for(self, length: bytes) -> dict[str, Any]:
+        """Return what the scope of a request says that has this head, but for its content-length."""
+        headers, named, parts = self.headers.copy(), self.named.copy(), self.parts.copy()
+        headers[self.length_at] = (_LENGTH_NAME, length)
+        named[_LENGTH_NAME] = length
+        parts["headers"] = headers
+        parts[NAMED_KEY] = named
+        parts[KEPT_KEY] = self.kept
+        return parts
+
+
+class KnownHeads:
+    """All that the connections of one server remember. What was not asked for lately is forgotten."""
+
+    def __init__(self) -> None:
+        self._fresh: dict[bytes, KnownHead] = {}
+        self._older: dict[bytes, KnownHead] = {}
+
+    def find(self, cut: CutHead) -> KnownHead | None:
+        """Return a head that is known, None if it is not."""
+        known = self._fresh.get(cut.rest)
+        if known is None:
+            known = self._older.get(cut.rest)
+            if known is not None:
+                self._add(cut.rest, known)
+        return known
+
+    def learn(self, cut: CutHead, url: bytes, parts: dict[str, Any]) -> None:
+        """Remember a head that was parsed, and let its application keep what it makes of it.
+
+        Nothing in it may bear on how its body is framed or on what becomes of the connection, but its content-length.
+        """
+        headers: list[Header] = parts["headers"]
+        lengths = [at for at, (name, _) in enumerate(headers) if name == _LENGTH_NAME]
+        before, name, _ = cut.rest.partition(_LENGTH)
+        is_cut_there = (before + name).lower().endswith(_LENGTH_LINE) and cut.rest.count(b"\n") == len(headers)
+        if not is_cut_there or len(lengths) != 1 or headers[lengths[0]][1] != cut.length:
+            return
+        kept: dict[str, object] = {}
+        parts[KEPT_KEY] = kept
+        known = KnownHead(url, parts.copy(), headers.copy(), dict(headers), lengths[0], kept)
+        self._add(cut.rest, known)
+
+    def _add(self, rest: bytes, known: KnownHead) -> None:
+        if len(self._fresh) >= HEADS_MAX:
+            self._older, self._fresh = self._fresh, {}
+        self._fresh[rest] = known
+
+
+def cut_head(data: memoryview) -> CutHead | None:
+    """Return the head of a request that has come whole, and nothing behind it; None of anything else."""
+    before, found, after = bytes(data[:HEAD_BYTES_MAX]).partition(_LENGTH)
+    if not found:
+        return None
+    length, found, after = after.partition(b"\r\n")
+    if not found or not length.isdigit() or len(length) > _DIGITS_MAX:
+        return None
+    lines, found, _ = (b"\r\n" + after).partition(b"\r\n\r\n")
+    size = len(before) + len(_LENGTH) + len(length) + len(lines) + 4
+    if not found or size + int(length) != len(data):
+        return None
+    return CutHead(before + _LENGTH + lines, length, size)
