@@ -19,27 +19,16 @@ class Place:
     width: int | None = None
     refused_at: int | None = None
     in_a_row: int = 0
-    peak: int = 0
-    surplus: int | None = None
-    foreign: int = 0
-    heard_at: int | None = None
 
-    def probed(self, load: Load | None, now: int, flying: int) -> None:
+    def probed(self, load: Load | None) -> None:
         if self.was_well and not self.healthy:
             self.width, self.refused_at, self.in_a_row = SLOW_START, None, 0
         self.healthy = self.was_well = True
         self.load = load
-        if load is None:
-            self.surplus = self.foreign = 0
-        elif self.heard_at != now:
-            rest = max(0, load.running + load.waiting - self.peak)
-            self.foreign = min(rest, rest if self.surplus is None else self.surplus)
-            self.surplus, self.peak, self.heard_at = rest, flying, now
 
-    def fell_ill(self, flying: int) -> None:
+    def fell_ill(self) -> None:
         if self.healthy:
-            self.width = self.closed_until = self.surplus = self.heard_at = None
-            self.foreign, self.peak = 0, flying
+            self.width = self.closed_until = None
         self.healthy, self.load = False, None
 
     def queues(self) -> bool:
@@ -48,4 +37,4 @@ class Place:
     def most(self) -> int:
         """Return how many turns of ours the report of an engine that queues leaves room for."""
         assert self.load is not None
-        return max(1, self.load.running - self.foreign)
+        return max(1, self.load.running)

@@ -121,10 +121,6 @@ class Bookkeeper:
             place.refused_at, place.in_a_row = flying, 0
         place.closed_until = max(place.closed_until or 0.0, now + seconds)
 
-    def noted_flying(self, replica: str) -> None:
-        if place := self.places.get(replica):
-            place.peak = max(place.peak, self.flying_on(replica))
-
     def revive(self, turn: str, now: int) -> None:
         """A turn is heard of that was given up: it is in flight again, and its engine had it all the time."""
         where = self.lapsed.pop(turn, None)
@@ -132,9 +128,6 @@ class Bookkeeper:
             return
         self.flying[turn], self.seen[turn] = where, now
         self.served.update(dict.fromkeys(self.parties(turn), next(self.numbers)))
-        self.noted_flying(where)
-        if place := self.places.get(where):
-            place.foreign = max(0, place.foreign - 1)
 
     def forget_lapsed(self, peer: str) -> None:
         """Their dataplane has told what it has, or is gone."""
@@ -268,7 +261,6 @@ class Bookkeeper:
             assert is_owed, f"{action.turn} does not fit on {action.replica}"
         self.flying[action.turn] = action.replica
         taken = self.flying_on(action.replica) + self.kept_on(action.replica)
-        self.noted_flying(action.replica)
         if returns and place.queues() and taken >= place.most():
             self.awaited.add(action.turn)
         if is_in_run(offer):
@@ -276,12 +268,18 @@ class Bookkeeper:
             life.home, life.bound = action.replica, True
 
     def audit_errand(self, offer: TurnArrived, where: str) -> None:
-        """It waits for no room, and goes where the fewest turns are; where nobody wants any, last of all."""
+        """It waits for no room, and goes where least is to do; where nobody wants any, last of all.
+
+        What an engine has from others counts too, and is at most what it reports.
+        """
         able = {
             name: place for name, place in self.places.items() if place.healthy and offer.model in place.spec.models
         }
-        ranks = {name: (place.closed_until is not None, self.flying_on(name)) for name, place in able.items()}
-        assert ranks[where] == min(ranks.values()), f"{offer.turn} went to {where}: {ranks}"
+        for name, place in able.items():
+            reported = 0 if place.load is None else place.load.running + place.load.waiting
+            most = place.closed_until is not None, self.flying_on(name) + reported
+            least = able[where].closed_until is not None, self.flying_on(where)
+            assert least <= most, f"{offer.turn} went to {where}: {least}, and {name} has at most {most}"
 
     def audit_turn(self, placed: str) -> None:
         """Nobody with a better claim could have gone instead."""

@@ -132,7 +132,7 @@ class SchedulerLife(RuleBasedStateMachine):
         event = probed(name, running, waiting)
         actions = self.world.tell(event)
         if place := self.book.places.get(name):
-            place.probed(event.load, self.now, self.book.flying_on(name))
+            place.probed(event.load)
         self.only_placements(actions)
 
     @rule(name=replicas)
@@ -141,12 +141,12 @@ class SchedulerLife(RuleBasedStateMachine):
         if place := self.book.places.get(name):
             if place.healthy:
                 self.book.unbind(name)
-            place.fell_ill(self.book.flying_on(name))
+            place.fell_ill()
         self.only_placements(actions)
 
     @rule(name=replicas)
     def add(self, name: str) -> None:
-        self.book.places.setdefault(name, Place(spec=SPECS[name], peak=self.book.flying_on(name)))
+        self.book.places.setdefault(name, Place(spec=SPECS[name]))
         self.only_placements(self.world.tell(ReplicaAdded(spec=SPECS[name])))
 
     @rule(name=st.sampled_from(["a", "b", "c"]))
