@@ -22,11 +22,13 @@ conformance:
 	@sh scripts/conformance
 
 bench: venv
+	@.venv/bin/luftpause bench all --results benchmarks/results/bench
 	@.venv/bin/python benchmarks/decide.py
 	@.venv/bin/python benchmarks/link.py
 	@.venv/bin/python benchmarks/text_calls.py
 	@.venv/bin/python benchmarks/sim.py
 	@.venv/bin/python benchmarks/page.py
+	@.venv/bin/python -m benchmarks.single_pass
 	@sh scripts/bench
 
 compile:

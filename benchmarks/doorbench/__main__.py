@@ -1,4 +1,4 @@
-"""The command line of the door benchmark: start the arms, measure, print, store, report."""
+"""The command line of the door benchmark: start the arms, measure, print, store."""
 
 import argparse
 import json
@@ -10,21 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.doorbench.behaviour import Behaviour, answers, observe
-from benchmarks.doorbench.machine import commit, describe_machine, now
 from benchmarks.doorbench.measure import FULL, QUICK, Effort, run_rounds
-from benchmarks.doorbench.peers import PEERS, ROOT, Peer, PeerUnavailable
-from benchmarks.doorbench.processes import Child, python_module
-from benchmarks.doorbench.report import markdown_report, terminal_report
-from benchmarks.doorbench.results import Results, load_results, store_results
-from benchmarks.runtimebench import report as runtime_report
-from benchmarks.runtimebench import results as runtime_results
-from benchmarks.swapbench import report as swap_report
-from benchmarks.swapbench import results as swap_results
+from benchmarks.doorbench.peers import PEERS, Peer, PeerUnavailable
+from benchmarks.doorbench.processes import python_module
+from benchmarks.doorbench.report import terminal_report
+from benchmarks.doorbench.results import Results, store_results
 
-STORED = ROOT / "benchmarks" / "results" / "door.json"
-STORED_RUNTIME = ROOT / "benchmarks" / "results" / "runtime.json"
-STORED_SWAP = ROOT / "benchmarks" / "results" / "swap.json"
-DOCUMENT = ROOT / "docs" / "MEASUREMENTS.md"
+from luftpause.testkit.bench.machine import commit, describe_machine, now
+from luftpause.testkit.bench.over_http.children import Child
+
 _MANY_FILES = 16384
 FULL_ONLY = frozenset({"one-worker", "two-workers", "litellm"})
 """Arms that a quick run has no time for, unless they are named."""
@@ -115,21 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="door.py", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under a minute instead of under seven")
     parser.add_argument("--json", type=Path, metavar="FILE", help="store the run")
-    parser.add_argument(
-        "--report", action="store_true", help="write docs/MEASUREMENTS.md from the stored runs, and end"
-    )
-    parser.add_argument("--from", dest="source", type=Path, default=STORED, metavar="FILE", help="run for --report")
     parser.add_argument("--arms", nargs="+", choices=list(PEERS), help="leave arms out; a quick run leaves out some")
     options = parser.parse_args(arguments)
-    if options.report:
-        others = []
-        if STORED_RUNTIME.exists():
-            others.append(runtime_report.section(runtime_results.load(STORED_RUNTIME)))
-        if STORED_SWAP.exists():
-            others.append(swap_report.section(swap_results.load(STORED_SWAP)))
-        DOCUMENT.write_text(markdown_report(load_results(options.source), others), encoding="utf-8")
-        print(f"wrote {DOCUMENT.relative_to(ROOT)}")
-        return 0
     _allow_many_sockets()
     wanted = options.arms or [arm for arm in PEERS if not (options.quick and arm in FULL_ONLY)]
     arms = ["direct", *(arm for arm in wanted if arm != "direct")]

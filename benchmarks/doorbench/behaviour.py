@@ -14,8 +14,10 @@ import msgspec
 from benchmarks.doorbench import replies
 from benchmarks.doorbench.measure import Effort
 from benchmarks.doorbench.peers import Peer, ask, fetch_json
-from benchmarks.doorbench.processes import Child, python_module, queued_bytes, resident_bytes
+from benchmarks.doorbench.processes import python_module, queued_bytes, resident_bytes
 from benchmarks.doorbench.statistics import percentile
+
+from luftpause.testkit.bench.over_http.children import Child
 
 _WARM_REQUESTS = 40
 _STREAMS_S = 45.0

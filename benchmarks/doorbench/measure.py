@@ -13,7 +13,9 @@ import msgspec
 from benchmarks.doorbench import replies
 from benchmarks.doorbench.load import Task
 from benchmarks.doorbench.peers import Peer
-from benchmarks.doorbench.processes import Child, cpu_s
+from benchmarks.doorbench.processes import cpu_s
+
+from luftpause.testkit.bench.over_http.children import Child
 
 Say = Callable[[str], None]
 _STARTING_S = 30.0

@@ -8,7 +8,6 @@ import http.client
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -17,7 +16,9 @@ from pathlib import Path
 
 from benchmarks.doorbench import replies
 from benchmarks.doorbench.client import Address
-from benchmarks.doorbench.processes import Child, python_module, wait_until
+from benchmarks.doorbench.processes import python_module
+
+from luftpause.testkit.bench.over_http.children import Child, free_port, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _READY_S = 40.0
@@ -85,13 +86,6 @@ def _answers(address: Address) -> bool:
         return False
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def _await_answers(name: str, child: Child, address: Address, *, timeout_s: float = _READY_S) -> None:
     def ready() -> bool:
         if not child.running:
@@ -145,7 +139,7 @@ def start_two_workers(engines: Sequence[int], folder: Path) -> Peer:
 def _start_workers(name: str, workers: int, engines: Sequence[int], folder: Path) -> Peer:
     command = _luftpause()
     config, ready_file, log = (folder / f"{name}.{kind}" for kind in ("toml", "json", "log"))
-    ports = f"port = {_free_port()}\nhttp_port = {_free_port()}"
+    ports = f"port = {free_port()}\nhttp_port = {free_port()}"
     text = luftpause_config(engines, folder / f"{name}-state").replace("port = 0\nhttp_port = 0", ports)
     config.write_text(text.replace("[dataplane]\n", f"[dataplane]\nworkers = {workers}\n"), encoding="utf-8")
     arguments = python_module("benchmarks.doorbench.scaled_out", str(config), str(ready_file), *command)
@@ -192,10 +186,10 @@ def start_sglang_router(engines: Sequence[int], folder: Path) -> Peer:
     python = ROOT / ".venv-bench" / "bin" / "python"
     if not python.exists():
         raise PeerUnavailable("sglang-router is not installed: run scripts/bench once")
-    port = _free_port()
+    port = free_port()
     arguments = [str(python), "-m", "sglang_router.launch_router", "--host", "127.0.0.1", "--port", str(port)]
     arguments += ["--worker-urls", *(f"http://127.0.0.1:{engine}" for engine in engines), "--policy", "round_robin"]
-    arguments += ["--prometheus-host", "127.0.0.1", "--prometheus-port", str(_free_port()), "--log-level", "error"]
+    arguments += ["--prometheus-host", "127.0.0.1", "--prometheus-port", str(free_port()), "--log-level", "error"]
     child = Child([*arguments, "--max-concurrent-requests", "4096"], log=folder / "sglang-router.log")
     _await_answers("sglang-router", child, ("127.0.0.1", port))
     return Peer("sglang-router", _pinned("sglang-router"), ("127.0.0.1", port), child)
@@ -224,7 +218,7 @@ def start_litellm(engines: Sequence[int], folder: Path) -> Peer:
     command = ROOT / ".venv-bench" / "bin" / "litellm"
     if not command.exists():
         raise PeerUnavailable("litellm is not installed: run scripts/bench once")
-    port, config = _free_port(), folder / "litellm.json"
+    port, config = free_port(), folder / "litellm.json"
     config.write_text(litellm_config(engines), encoding="utf-8")
     # Its price list comes with the package: nothing is fetched from elsewhere.
     env = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
@@ -267,7 +261,7 @@ def start_nginx(engines: Sequence[int], folder: Path) -> Peer:
     command = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if command is None:
         raise PeerUnavailable("nginx is not on PATH (Debian: apt-get install nginx-light)")
-    port, config = _free_port(), folder / "nginx.conf"
+    port, config = free_port(), folder / "nginx.conf"
     config.write_text(nginx_config(engines, port, folder), encoding="utf-8")
     child = Child([command, "-e", str(folder / "nginx.log"), "-c", str(config)], log=folder / "nginx.log")
     _await_answers("nginx", child, ("127.0.0.1", port))

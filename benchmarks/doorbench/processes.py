@@ -1,21 +1,17 @@
-"""What the kernel says of a peer: CPU, memory and socket queues of its process tree; and how children start and stop.
+"""What the kernel says of a peer: CPU, memory and socket queues of its process tree; and how a module of ours is run.
 
 On Linux from /proc. Elsewhere there is no cheap way to ask about another live process, so every figure is None and the
 report says n/a.
 """
 
 import os
-import select
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 PROC = Path("/proc")
-_STOP_S = 8.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,99 +105,6 @@ def queued_bytes(ports: frozenset[int]) -> int | None:
     return parse_queues(table.read_text(encoding="ascii"), ports) if table.exists() else None
 
 
-class Child:
-    """A child process; its standard error goes to a file, and so does its output unless we read its lines.
-
-    Args:
-        arguments: the command line.
-        log: the file, appended to.
-        env: the whole environment; None inherits ours.
-        lines: whether `read_line` is going to read its output.
-    """
-
-    def __init__(
-        self, arguments: Sequence[str], *, log: Path, env: dict[str, str] | None = None, lines: bool = False
-    ) -> None:
-        self._log = log
-        self._pending = b""
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                list(arguments),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE if lines else output,
-                stderr=output,
-                env=env,
-                start_new_session=True,
-            )
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        """Whether it has not ended yet."""
-        return self._process.poll() is None
-
-    def tail(self) -> str:
-        """Return the end of what it wrote to standard error."""
-        return self._log.read_text(encoding="utf-8", errors="replace")[-600:]
-
-    def say(self, line: str = "") -> None:
-        """Write one line to its standard input."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(line.encode() + b"\n")
-        self._process.stdin.flush()
-
-    def read_line(self, timeout_s: float) -> str:
-        """Return the next line of its standard output.
-
-        Raises:
-            TimeoutError: nothing came in time.
-            EOFError: it closed its output.
-        """
-        assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
-        deadline = time.monotonic() + timeout_s
-        while b"\n" not in self._pending:
-            if not select.select([descriptor], [], [], max(deadline - time.monotonic(), 0))[0]:
-                raise TimeoutError(f"process {self.pid} said nothing for {timeout_s} s: {self.tail()}")
-            data = os.read(descriptor, 65536)
-            if not data:
-                raise EOFError(f"process {self.pid} ended: {self.tail()}")
-            self._pending += data
-        line, _, self._pending = self._pending.partition(b"\n")
-        return line.decode()
-
-    def stop(self) -> None:
-        """End it: politely, then for good."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        if self.running:
-            self._process.terminate()
-        try:
-            self._process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-
-
 def python_module(module: str, *arguments: str) -> list[str]:
     """Return the command line that runs a module of this benchmark with this interpreter."""
     return [sys.executable, "-m", module, *arguments]
-
-
-def wait_until(ready: Callable[[], bool], *, timeout_s: float, what: str) -> None:
-    """Poll until `ready` says yes.
-
-    Raises:
-        TimeoutError: it did not in time; the message names `what`.
-    """
-    deadline = time.monotonic() + timeout_s
-    while not ready():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what} was not ready within {timeout_s} s")
-        time.sleep(0.02)

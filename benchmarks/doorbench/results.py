@@ -12,6 +12,8 @@ from benchmarks.doorbench.behaviour import Behaviour
 from benchmarks.doorbench.measure import Sample
 from benchmarks.doorbench.statistics import Spread, differences, ratios, spread
 
+from luftpause.testkit.bench.machine import Machine
+
 Field = Literal[
     "requests_per_s",
     "p50_us",
@@ -24,17 +26,6 @@ Field = Literal[
     "cpu_us_per_event",
     "cores_busy",
 ]
-
-
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run took place. `load_before` is the one-minute load average when it began."""
-
-    system: str
-    processor: str
-    cores: int
-    memory_gib: float
-    python: str
-    load_before: float
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):

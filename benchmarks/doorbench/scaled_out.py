@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.doorbench.processes import wait_until
+from luftpause.testkit.bench.over_http.children import wait_until
 
 _START_S = 30.0
 _END_S = 6.0

@@ -10,7 +10,7 @@ agents      so many sub-agents at once: real runtime, dataplane and scheduler in
 live        the same with a model that takes its time, so that the process is not kept busy by what it carries.
 beside      how late the chunks of paced streams through the LLM door are, alone and beside 100 spawns a second.
 
-Every part runs in a process of its own, on a disk folder of its own. `benchmarks/door.py --report` writes the stored
+Every part runs in a process of its own, on a disk folder of its own. `benchmarks/measurements.py` writes the stored
 figures into docs/MEASUREMENTS.md, together with the door's.
 """
 
@@ -20,11 +20,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.doorbench.machine import commit, describe_machine, now
 from benchmarks.runtimebench.lives import Figures
 from benchmarks.runtimebench.parts import PARTS, measure
 from benchmarks.runtimebench.quiet import Effort
 from benchmarks.runtimebench.results import RuntimeResults, store
+
+from luftpause.testkit.bench.machine import commit, describe_machine, now
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,7 +6,7 @@ import json
 import time
 from pathlib import Path
 
-from benchmarks.doorbench.processes import Child, python_module
+from benchmarks.doorbench.processes import python_module
 from benchmarks.runtimebench.lives import TASK, Figures, percentile, rss_mib
 from benchmarks.runtimebench.quiet import Effort, status_ms
 from benchmarks.runtimebench.whole import MODEL, PACED, engine, whole_runtime
@@ -14,6 +14,7 @@ from benchmarks.runtimebench.whole import MODEL, PACED, engine, whole_runtime
 from luftpause.core.model.ids import ANONYMOUS_CALLER, ANONYMOUS_PRINCIPAL
 from luftpause.services.runtime.orders import SpawnOrder
 from luftpause.services.runtime.service import RuntimeService
+from luftpause.testkit.bench.over_http.children import Child
 
 RAMP_S = 5.0
 """Agents whose model is quick begin within this time."""

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from benchmarks.doorbench.report import machine_line, table
+from benchmarks.doorbench.report import table
 from benchmarks.runtimebench.results import RuntimeResults
+
+from luftpause.testkit.bench.machine import machine_line
 
 TITLES: Final[Mapping[str, str]] = {
     "journal": "Journal: each record durable before its writer goes on, 1, 8 and 64 writers",

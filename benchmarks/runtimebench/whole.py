@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.doorbench.processes import Child, wait_until
 from benchmarks.runtimebench.quiet import SleepyTools
 
 from luftpause.adapters.clock_system import SystemClock
@@ -21,6 +20,7 @@ from luftpause.core.model.ids import ModelName
 from luftpause.core.model.replicas import Endpoint
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.runtime.service import RuntimeService
+from luftpause.testkit.bench.over_http.children import Child, wait_until
 
 MODEL = ModelName("agents-1b")
 PACED = ModelName("paced-1b")

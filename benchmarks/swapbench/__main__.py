@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchmarks.doorbench.machine import commit, describe_machine, now
 from benchmarks.swapbench.report import AGAIN, BY_HAND, ON_DEMAND, PARKED, STATIC, added_ms
 from benchmarks.swapbench.results import SwapResults, store
 
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
+from luftpause.testkit.bench.machine import commit, describe_machine, now
 
 WAIT_S = 120.0
 TTL_S = 2

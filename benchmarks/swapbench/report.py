@@ -4,8 +4,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from benchmarks.doorbench.report import machine_line, table
+from benchmarks.doorbench.report import table
 from benchmarks.swapbench.results import SwapResults
+
+from luftpause.testkit.bench.machine import machine_line
 
 ON_DEMAND: Final = "on demand"
 BY_HAND: Final = "by hand"

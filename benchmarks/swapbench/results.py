@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from benchmarks.doorbench.results import Machine
+
+from luftpause.testkit.bench.machine import Machine
 
 
 class SwapResults(msgspec.Struct, frozen=True, kw_only=True):

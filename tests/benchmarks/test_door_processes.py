@@ -5,15 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.doorbench.processes import (
-    Child,
-    ProcessStat,
-    cpu_s,
-    descendants,
-    parse_queues,
-    resident_bytes,
-    wait_until,
-)
+from benchmarks.doorbench.processes import ProcessStat, cpu_s, descendants, parse_queues, resident_bytes
+
+from luftpause.testkit.bench.over_http.children import Child, wait_until
 
 STAT = (
     "4711 (up (x) y) S 42 4711 4711 0 -1 4194304 5921 99 0 0 150 25 7 3 20 0 9 0 5201 1040384 3120 "

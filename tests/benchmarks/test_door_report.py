@@ -6,16 +6,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from benchmarks.doorbench import __main__ as command
 from benchmarks.doorbench import replies
 from benchmarks.doorbench.behaviour import Behaviour, delays_ms
 from benchmarks.doorbench.measure import SHAPES, Measured, Sample, order_of, sample_of
 from benchmarks.doorbench.peers import litellm_config, luftpause_config, nginx_config
-from benchmarks.doorbench.report import markdown_report, shape_tables, table, terminal_report
-from benchmarks.doorbench.results import Machine, Results, load_results, store_results
+from benchmarks.doorbench.report import section, shape_tables, table, terminal_report
+from benchmarks.doorbench.results import Results, load_results, store_results
 from benchmarks.doorbench.targets import Limit, saturation_ratio, targets
 
 from luftpause.config.schema import Config
+from luftpause.testkit.bench.machine import Machine
 
 ARMS = {
     "direct": "",
@@ -122,7 +122,7 @@ def test_tails_compare_best_rounds_so_one_bad_round_does_not_count() -> None:
     run = results()
     run.shapes["paced"]["direct"][1].first_p99_us = 190_000
     assert run.added_at_best("paced", "first_p99_us", "luftpause") == pytest.approx(150)
-    assert "first byte p99, best round" in markdown_report(run)
+    assert "first byte p99, best round" in section(run)
 
 
 def test_every_row_says_met_or_missed_by_how_much() -> None:
@@ -189,24 +189,18 @@ def test_a_limit_met_exactly_is_met() -> None:
     assert Limit(label="x", value=None, bound=2).met is None
 
 
-def test_the_document_is_generated_from_the_stored_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored, document = tmp_path / "results" / "door.json", tmp_path / "MEASUREMENTS.md"
+def test_the_section_is_generated_from_the_stored_file(tmp_path: Path) -> None:
+    stored = tmp_path / "results" / "door.json"
     run = results(without=("nginx",))
     store_results(run, stored)
     assert load_results(stored) == run
-    monkeypatch.setattr(command, "DOCUMENT", document)
-    monkeypatch.setattr(command, "ROOT", tmp_path)
-    for other in ("STORED_RUNTIME", "STORED_SWAP"):
-        monkeypatch.setattr(command, other, tmp_path / "none.json")
-    assert command.main(["--report", "--from", str(stored)]) == 0
-    text = document.read_text(encoding="utf-8")
-    assert text == markdown_report(run)
+    text = section(run)
     for expected in ("Model T", "sglang-router 0.3.2", "Absent from this run: nginx (is not on PATH).", "0.50×"):
         assert expected in text
 
 
 def test_every_line_of_a_table_has_the_same_number_of_cells() -> None:
-    for text in (markdown_report(results()), terminal_report(results())):
+    for text in (section(results()), terminal_report(results())):
         counts: list[int] = []
         for line in text.splitlines():
             if line.startswith("|"):

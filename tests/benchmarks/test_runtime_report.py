@@ -4,11 +4,12 @@ import gc
 from pathlib import Path
 
 import pytest
-from benchmarks.doorbench.results import Machine
 from benchmarks.runtimebench.parts import PARTS, measure
 from benchmarks.runtimebench.quiet import Effort
 from benchmarks.runtimebench.report import LIMITS, TITLES, section
 from benchmarks.runtimebench.results import RuntimeResults, load, store
+
+from luftpause.testkit.bench.machine import Machine
 
 MACHINE = Machine(system="Linux", processor="a processor", cores=2, memory_gib=4.0, python="3.11", load_before=0.1)
 SMALL = Effort(runs=300, agents=4, seconds=0.05)

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from benchmarks.doorbench.results import Machine
 from benchmarks.swapbench.report import added_ms, section
 from benchmarks.swapbench.results import SwapResults, load, store
+
+from luftpause.testkit.bench.machine import Machine
 
 MACHINE = Machine(system="Linux 6", processor="Model T", cores=2, memory_gib=24.0, python="3.11", load_before=0.5)
 

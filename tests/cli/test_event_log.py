@@ -55,7 +55,7 @@ def test_a_real_log_says_what_another_policy_would_have_done(tmp_path: Path) -> 
             load = ("--agents", "6", "--runs", "12", "--tool-s", "0.05", "--base-url", f"{up.url('dataplane')}/v1")
             assert finished("loadgen", *load).returncode == 0
             assert up.interrupt() == 0
-    told = finished("replay", str(log), "--policy", "router", "--json", "-")
+    told = finished("replay", str(log), "--policy", "sglang-router", "--json", "-")
     assert told.returncode == 0, told.stderr
     report = json.loads(told.stdout)
     assert (report["trace"]["whole_runs"], report["trace"]["estimated_turns"]) == (12, 0)

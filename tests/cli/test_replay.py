@@ -78,18 +78,18 @@ def test_what_another_policy_would_have_done_is_shown_beside_what_was_recorded(l
 
 def test_the_figures_are_written_as_json(load: Path, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    told = replayed(str(load), "--policy", "router", "--engine", "w1", "--seed", "3", "--json", str(file))
+    told = replayed(str(load), "--policy", "sglang-router", "--engine", "w1", "--seed", "3", "--json", str(file))
     assert told.exit_code == 0, told.output
     report = json.loads(file.read_text(encoding="utf-8"))
-    assert (report["policy"], report["seed"], report["engines"][0]["fitted"]) == ("router", 3, [])
-    same = ("--policy", "router", "--engine", "w1", "--seed", "3", "--json", "-")
+    assert (report["policy"], report["seed"], report["engines"][0]["fitted"]) == ("sglang-router", 3, [])
+    same = ("--policy", "sglang-router", "--engine", "w1", "--seed", "3", "--json", "-")
     assert replayed(str(load), *same).stdout == file.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--policy", "best"), "'best' is not one of 'direct', 'router', 'turn-admission'"),
+        (("--policy", "best"), "'best' is not one of 'direct', 'sglang-router', "),
         (("--engine", "w1"), "belong to --policy"),
         (("--seed", "1"), "belong to --policy"),
         (("--policy", "direct", "--engine", "nope"), "no such scenario"),

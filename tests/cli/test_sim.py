@@ -76,8 +76,8 @@ def test_a_broken_rule_is_one_line_and_exit_code_1(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("nope",), "error: nope: no such scenario; there are w1,"),
-        (("w1", "--arms", "best"), "no arm 'best'; there are direct, router, turn-admission"),
+        (("nope",), "error: nope: no such scenario; there are "),
+        (("w1", "--arms", "best"), "no arm 'best'; there are direct, sglang-router, "),
         (("w1", "--arms", ","), "no arm ','; there are"),
         (("w1", "--seeds", "0"), "--seeds"),
     ],

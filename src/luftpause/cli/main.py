@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "connect": "Point a client at the doors.",
     "fake-engine": "Start an engine that only pretends, for tests.",
     "fake-mcp": "Start MCP tools that only pretend, for tests.",
+    "bench": "Measure policies and routers on workloads.",
     "sim": "Simulate scheduling on made-up engines.",
     "replay": "Decide again what an event log says.",
     "trace": "Export what runs did as a trace.",

@@ -1,22 +1,33 @@
 """`luftpause sim`: the real scheduling core against simulated engines and agents, many times faster than real time."""
 
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.tables import print_table
 from luftpause.telemetry.printable import printable
+from luftpause.testkit.bench.results import ArmResult, arm_results, flat
+from luftpause.testkit.bench.samples import Sample
+from luftpause.testkit.bench.simulated import sample_of
+from luftpause.testkit.bench.tables import arms_table
 from luftpause.testkit.sim.arms import ARMS, LAUNCHING_ARMS, arms_for
-from luftpause.testkit.sim.report import Results, headings, report_json, rows
 from luftpause.testkit.sim.scenario import Scenario, load_scenario, shipped
 from luftpause.testkit.sim.setting import setting_of
-from luftpause.testkit.sim.simulate import BrokenRuleError, Progress, Simulated, simulate
+from luftpause.testkit.sim.simulate import BrokenRuleError, Progress, simulate
 
 _SEEDS_MAX = 1000
+_COLUMNS = (
+    "interactive_runs_per_min",
+    "interactive_p50_s",
+    "interactive_p99_s",
+    "batch_runs_per_min",
+    "reprefilled_tokens_per_run",
+)
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +71,10 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
 def command(**given: object) -> None:
     """Simulate scheduling: the real core, made-up engines and agents, virtual time.
 
-    SCENARIO is the name of a shipped scenario (w1, w6-light, w7-faults, w8-swap) or a TOML file of your own; begin with
+    SCENARIO is the name of a shipped scenario, such as w1 or w7-faults, or a TOML file of your own; begin with
     `luftpause sim w1 --show > mine.toml`. The same seed gives the same figures on every machine, and a run meets the
     same tools and lengths whatever arm serves it. Compare arms with each other: absolute figures are the model's.
+    `luftpause bench` asks what several scenarios must show.
     """
     options = msgspec.convert(given, _Options)
     if options.show:
@@ -73,9 +85,10 @@ def command(**given: object) -> None:
         scenario = msgspec.structs.replace(scenario, minutes=options.minutes)
     seeds = range(options.seed, options.seed + options.seeds)
     arms = _arms(options.arms, scenario)
-    results = {arm: [_simulate(scenario, arm, seed, check=options.check) for seed in seeds] for arm in arms}
+    found = {arm: [_simulate(scenario, arm, seed, check=options.check) for seed in seeds] for arm in arms}
+    results = arm_results({scenario.name: found})
     if options.json_to is not None:
-        text = report_json(scenario, seeds, results)
+        text = _json(scenario, seeds, results)
         if options.json_to == "-":
             click.echo(text, nl=False)
             return
@@ -89,10 +102,11 @@ def _text(which: str) -> str:
     return Path(which).read_text(encoding="utf-8") if text is None else text
 
 
-def _simulate(scenario: Scenario, arm: str, seed: int, *, check: bool) -> Simulated:
+def _simulate(scenario: Scenario, arm: str, seed: int, *, check: bool) -> Sample:
     on_terminal = sys.stderr.isatty()
     try:
-        return simulate(scenario, arm, seed, checked=check, progress=_progress(arm, seed) if on_terminal else None)
+        progress = _progress(arm, seed) if on_terminal else None
+        return sample_of(scenario, simulate(scenario, arm, seed, checked=check, progress=progress), checked=check)
     except BrokenRuleError as broken:
         raise CommandFailedError(f"a rule was broken: {broken}") from broken
     finally:
@@ -107,14 +121,21 @@ def _progress(arm: str, seed: int) -> Progress:
     return show
 
 
-def _print_table(scenario: Scenario, seeds: range, results: Results, *, check: bool) -> None:
+def _json(scenario: Scenario, seeds: range, results: Sequence[ArmResult]) -> str:
+    """Return everything as JSON, with nothing that a clock said: the same scenario and seeds give the same bytes."""
+    report = {
+        "scenario": scenario.name,
+        "warmup_s": scenario.warmup_s,
+        "minutes": scenario.minutes,
+        "seeds": list(seeds),
+        "arms": [flat(arm) for arm in results],
+    }
+    return json.dumps(report, indent=2) + "\n"
+
+
+def _print_table(scenario: Scenario, seeds: range, results: Sequence[ArmResult], *, check: bool) -> None:
     title = f"{scenario.name}: {scenario.minutes:g} min after {scenario.warmup_s:g} s, {_seeds(seeds)}"
-    table = Table(title=printable(title), title_justify="left")
-    for number, heading in enumerate(headings()):
-        table.add_column(heading, justify="right" if number else "left")
-    for row in rows(results):
-        table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    print_table(printable(title), arms_table(results, _COLUMNS, results[0].arm))
     if check:
         click.echo("every state sound, every decision lawful, nothing left open")
 

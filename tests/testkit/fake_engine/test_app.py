@@ -465,3 +465,11 @@ def test_logprobs_are_told_for_each_token_where_they_are_asked_for() -> None:
         assert [len(each["top_logprobs"]) for each in told] == [2, 2, 2]
         assert logprobs_in(chat(body(task + "[no-logprobs]", logprobs=True, stream=stream))[2]) == []
     assert chat(body(task, logprobs=True, top_logprobs=21))[0] == 400
+
+
+def test_a_stream_sends_its_first_token_at_once_and_then_so_many_in_one_go() -> None:
+    data = body("Tell me. [tokens:40]", stream=True)
+    every = chat(data)[2]
+    some = chat(data, replace(QUICK, stream_interval=16))[2]
+    assert every.count(b'"content"') == some.count(b'"content"')
+    assert some.count(b"\r\n") < every.count(b"\r\n") / 4

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from luftpause.core.model.ids import ModelName
+from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.admission import TurnAdmission
 from luftpause.testkit.sim.arms import ARMS, make_arm
-from luftpause.testkit.sim.clients import SimRun, SimTurn
-from luftpause.testkit.sim.forwarding import Direct, Router
+from luftpause.testkit.sim.clients import SimRun, SimTurn, TurnPhase
+from luftpause.testkit.sim.forwarding import Direct
 from luftpause.testkit.sim.plans import MODEL, draw_plan
-from luftpause.testkit.sim.scenario import RouterFigures
 from luftpause.testkit.sim.setting import Setting, SimReplica, setting_of
 from testkit.sim.worlds import crowd, group
 
@@ -30,6 +30,9 @@ class NotedPool:
     def send(self, turn: SimTurn, replica: int) -> None:
         turn.replica = turn.run.home = replica
         self.sent.append((turn.turn_id, replica))
+
+    def cut(self, turn: SimTurn) -> None:
+        raise AssertionError(turn.turn_id)
 
     def refuse(self, turn: SimTurn) -> None:
         raise AssertionError(turn.turn_id)
@@ -52,8 +55,8 @@ def run_of(number: int, model: str = MODEL) -> SimRun:
     return SimRun(replace(draw_plan(group(), 1, number), model=ModelName(model)), 0.0)
 
 
-def setting(replicas: int = 2, router: RouterFigures | None = None) -> Setting:
-    return replace(setting_of(crowd(replicas=replicas)), router=router or RouterFigures())
+def setting(replicas: int = 2) -> Setting:
+    return setting_of(crowd(replicas=replicas))
 
 
 def turn(key: int, run: SimRun | None = None) -> SimTurn:
@@ -68,43 +71,9 @@ def test_direct_goes_round_whatever_happens() -> None:
     assert pool.where == [0, 1, 2, 0, 1]
 
 
-def test_a_router_keeps_a_run_where_it_was_and_puts_new_ones_where_least_is() -> None:
-    pool = NotedPool()
-    arm = Router(pool, setting())
-    first = turn(1)
-    for each in (first, turn(2), turn(3)):
-        arm.offered(each)
-    assert pool.where == [0, 1, 0]
-    arm.finished(first)
-    arm.offered(turn(4, first.run))
-    assert pool.where[-1] == 0
-    arm.offered(turn(5))
-    assert pool.where[-1] == 1
-
-
-def test_a_router_leaves_a_home_that_is_down_or_far_too_busy() -> None:
-    pool = NotedPool()
-    arm = Router(pool, setting(router=RouterFigures(balance_abs=1, balance_rel=1.0)))
-    run = run_of(0)
-    run.home = 0
-    for key in range(4):
-        arm.offered(turn(key, run_of(key)))
-    arm.offered(turn(5, run))
-    assert pool.where == [0, 1, 0, 1, 0]
-    for number in (4, 5):
-        busy = run_of(number)
-        busy.home = 0
-        arm.offered(turn(number, busy))
-    assert pool.where[-2:] == [0, 1]
-    pool.down = {0}
-    run.home = 0
-    arm.offered(turn(9, run))
-    assert pool.where[-1] == 1
-
-
 def test_turn_admission_caps_what_queues_and_holds_the_rest() -> None:
     pool = NotedPool()
-    arm = TurnAdmission(pool, setting(1), checked=True)
+    arm = TurnAdmission(pool, setting(1), Limits(), checked=True)
     arm.probed(0, (1, 1))
     one, two = turn(1), turn(2)
     arm.offered(one)
@@ -122,7 +91,7 @@ def test_turn_admission_caps_what_queues_and_holds_the_rest() -> None:
 
 def test_turn_admission_takes_a_replica_that_is_down_for_unhealthy() -> None:
     pool = NotedPool()
-    arm = TurnAdmission(pool, setting(), checked=True)
+    arm = TurnAdmission(pool, setting(), Limits(), checked=True)
     arm.probed(0, None)
     arm.probed(1, (0, 0))
     for key in range(3):
@@ -156,5 +125,36 @@ def test_every_arm_can_be_made_by_its_name(name: str) -> None:
 
 
 def test_there_is_no_other_arm() -> None:
-    with pytest.raises(ValueError, match="no arm 'best'; there are direct, router, turn-admission"):
+    with pytest.raises(ValueError, match="no arm 'best'; there are direct, sglang-router, "):
         make_arm("best", NotedPool(), setting(), checked=False)
+
+
+def test_runs_that_are_free_have_no_home_and_are_forgotten_turn_by_turn() -> None:
+    pool = NotedPool()
+    arm = TurnAdmission(pool, setting(), Limits(), checked=True, free=True)
+    for replica in range(2):
+        arm.probed(replica, (0, 0))
+    run = run_of(1)
+    first = turn(1, run)
+    arm.offered(first)
+    arm.finished(first)
+    assert not arm.state.runs
+    arm.offered(turn(2))
+    arm.offered(turn(3, run))
+    assert pool.where == [0, 1, 0]
+
+
+def test_a_scheduler_that_is_killed_learns_from_the_dataplane_what_runs_where() -> None:
+    pool = NotedPool()
+    arm = TurnAdmission(pool, setting(1), Limits(), checked=True)
+    arm.probed(0, (1, 1))
+    sent, held = turn(1), turn(2)
+    for each in (sent, held):
+        arm.offered(each)
+    sent.step(TurnPhase.SENT)
+    assert pool.where == [0]
+    arm.restarted()
+    assert list(arm.state.turns) == [sent.turn_id]
+    assert list(arm.state.held) == [held.turn_id]
+    arm.probed(0, (0, 0))
+    assert pool.where == [0, 0]

@@ -5,9 +5,10 @@ import statistics
 import msgspec
 import pytest
 
-from luftpause.testkit.sim.plans import draw_plan
-from luftpause.testkit.sim.scenario import ToolTimes
-from testkit.sim.worlds import group
+from luftpause.testkit.engine_model.figures import EngineFigures
+from luftpause.testkit.sim.plans import AWAITS, RunPlan, alone_s, draw_plan
+from luftpause.testkit.sim.scenario import Fan, Stragglers, ToolTimes
+from testkit.sim.worlds import family, group
 
 
 def test_a_run_contains_the_same_whenever_it_begins() -> None:
@@ -29,3 +30,42 @@ def test_tools_are_drawn_by_their_shares() -> None:
 
 def test_runs_belong_to_the_callers_in_turn() -> None:
     assert [draw_plan(group(callers=2), 1, number).caller for number in range(3)] == ["batch-0", "batch-1", "batch-0"]
+
+
+def tree(number: int, *sizes: Fan, seed: int = 1) -> RunPlan:
+    groups = {each.name: each for each in family(*sizes).agents}
+    return draw_plan(groups["parent"], seed, number, groups)
+
+
+def test_a_parent_begins_its_children_ahead_of_its_last_turn_and_reads_their_results_then() -> None:
+    plan = tree(3, Fan(children=4))
+    *_, begins, last = plan.legs
+    assert (begins.tool, begins.enough, begins.away_s, len(begins.children)) == (AWAITS, 4, 0.0, 4)
+    assert last.away_s is None
+    assert 4 * 20 <= last.new_tokens <= 4 * 80
+    assert {child.parent for child in begins.children} == {plan.run}
+    assert {child.caller for child in begins.children} == {plan.caller}
+    assert len({child.run for child in begins.children}) == 4
+
+
+def test_a_tree_is_the_same_whoever_serves_it_and_its_sizes_are_drawn_by_their_shares() -> None:
+    fans = (Fan(children=1, share=3.0), Fan(children=2, share=1.0))
+    assert tree(7, *fans) == tree(7, *fans)
+    assert tree(7, *fans) != tree(7, *fans, seed=2)
+    sizes = [len(tree(number, *fans).legs[-2].children) for number in range(400)]
+    assert statistics.fmean(size == 2 for size in sizes) == pytest.approx(0.25, abs=0.06)
+
+
+def test_stragglers_take_more_rounds() -> None:
+    slow = msgspec.structs.replace(group(), stragglers=Stragglers(share=0.2, tool_calls=(7, 9)))
+    legs = [len(draw_plan(slow, 1, number).legs) for number in range(300)]
+    assert statistics.fmean(count > 7 for count in legs) == pytest.approx(0.2, abs=0.07)
+
+
+def test_alone_a_run_takes_what_it_computes_writes_and_waits_for() -> None:
+    plan = draw_plan(group(system_tokens=100), 1, 1)
+    engine = EngineFigures(step_s=0.01, decode_s=0.0, prefill_tps=1000.0)
+    prompts = 100 + sum(leg.new_tokens for leg in plan.legs)
+    replies = sum(leg.reply_tokens for leg in plan.legs)
+    away = sum(leg.away_s or 0.0 for leg in plan.legs)
+    assert alone_s(plan, engine) == pytest.approx(prompts / 1000 + replies * 0.01 + away)

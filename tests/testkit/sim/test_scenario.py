@@ -19,6 +19,7 @@ result_tokens = [1, 2]
 reply_tokens = [1, 2]
 tools = [{ median_s = 1 }]
 """
+PARENT = AGENTS.replace('"a"', '"parent"') + '[agents.fan_out]\ngroup = "a"\nsizes = [{ children = 2 }]\n'
 FINE = f'name = "fine"\n{AGENTS}'
 
 
@@ -53,9 +54,7 @@ def test_a_file_is_named_by_its_path(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_is_told_which_there_are() -> None:
-    with pytest.raises(
-        ConfigError, match=r"no such scenario; there are w1, w6-light, w7-faults, w8-swap, or name a \.toml file"
-    ):
+    with pytest.raises(ConfigError, match=r"no such scenario; there are seed-fanout, .*, w1, .*, w8-swap, or name"):
         load_scenario("w9")
 
 
@@ -73,7 +72,18 @@ def test_an_unknown_name_is_told_which_there_are() -> None:
         (FINE.replace("call_tokens = [1, 2]", "call_tokens = [1, 300]"), "longer than reply_tokens_max"),
         (FINE.replace("[10, 20]", "[10, 50_000]"), "a run can grow to 50260 tokens"),
         (FINE + AGENTS, "two groups of agents have the same name"),
-        (FINE + "[[outages]]\nreplica = 2\nat_s = 1\nfor_s = 1\n", "an outage names replica 2, but the last one is 1"),
+        (
+            FINE + "[[outages]]\nreplica = 2\nat_s = 1\nfor_s = 1\n",
+            "an outage or a pace names replica 2, but the last one is 1",
+        ),
+        (FINE + "[[paces]]\nreplica = 5\nfactor = 1\n", "an outage or a pace names replica 5"),
+        (FINE + PARENT, "agents 'a': children begin with their parents"),
+        (FINE.replace("count = 1", "") + PARENT.replace('group = "a"', 'group = "b"'), "no agents 'b' to have"),
+        (FINE.replace("count = 1", "") + PARENT.replace("count = 1", "").replace('"parent"', '"a"', 1), "same name"),
+        (
+            FINE.replace("count = 1", "") + "[agents.fan_out]\ngroup = 'a'\nsizes = [{children = 2}]",
+            "their own children",
+        ),
         (FINE + '[engine]\nqueue = "lifo"\n', "`$.engine.queue`"),
     ],
 )

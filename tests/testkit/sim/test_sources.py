@@ -1,5 +1,8 @@
 """Where a world's runs come from."""
 
+import msgspec
+import pytest
+
 from luftpause.testkit.sim.sources import Drawn
 from testkit.sim.worlds import crowd, group
 
@@ -23,3 +26,16 @@ def test_an_open_loop_goes_on_by_the_clock_alone() -> None:
     assert following > 100.0
     assert source.follow(1) is None
     assert [source.begin(1).run, source.begin(1).run, source.begin(0).run] == ["flood-0", "flood-1", "people-0"]
+
+
+def test_a_burst_begins_at_one_instant_and_the_mean_rate_stays() -> None:
+    burst = msgspec.structs.replace(group("burst", runs_per_min=60.0), burst=4)
+    source = Drawn(crowd(burst), 1)
+    at: float | None = source.starts()[0][0]
+    begun: list[float] = []
+    for _ in range(4000):
+        assert at is not None
+        begun.append(at)
+        at = source.next_at(0, at)
+    assert all(len(set(begun[first : first + 4])) == 1 for first in range(0, 4000, 4))
+    assert 4000 / begun[-1] == pytest.approx(1.0, rel=0.1)

@@ -25,6 +25,9 @@ class NotedPool:
         turn.replica = replica
         self.done.append(f"{turn.key} to {replica}")
 
+    def cut(self, turn: SimTurn) -> None:
+        raise AssertionError(turn.turn_id)
+
     def refuse(self, turn: SimTurn) -> None:
         raise AssertionError(turn.turn_id)
 

@@ -1,12 +1,15 @@
 """A simulated world."""
 
+import msgspec
 import pytest
 
 from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.sim import world as module
 from luftpause.testkit.sim.arms import ARMS
-from luftpause.testkit.sim.scenario import Faults, Outage
-from testkit.sim.worlds import crowd, group, world_of
+from luftpause.testkit.sim.past import EndedRun
+from luftpause.testkit.sim.scenario import Fan, Faults, Outage
+from luftpause.testkit.sim.world import World
+from testkit.sim.worlds import crowd, family, group, world_of
 
 
 @pytest.mark.parametrize("arm", ARMS)
@@ -63,7 +66,7 @@ def test_a_run_that_stays_computes_nothing_twice_and_one_that_moves_does() -> No
         world.run_until(30.0)
         return sum(run.reprefilled_tokens for run in world.ended)
 
-    assert reprefilled("router") == 0
+    assert reprefilled("sglang-router") == 0
     assert reprefilled("direct") > 5_000
 
 
@@ -80,3 +83,51 @@ def test_a_tool_call_longer_than_a_run_is_remembered_does_no_harm() -> None:
     world.run_until(5000.0)
     world.drain()
     assert len(world.ended) >= 2
+
+
+@pytest.mark.parametrize("arm", ["direct", "turn-admission"])
+def test_a_parent_goes_on_when_enough_of_its_children_have_ended(arm: str) -> None:
+    everyone = world_of(family(Fan(children=3)), arm, checked=True)
+    everyone.run_until(40.0)
+    anyone = world_of(family(Fan(children=3), awaits="any"), arm, checked=True)
+    anyone.run_until(40.0)
+    for world, awaited in ((everyone, 3), (anyone, 1)):
+        parents = [run for run in world.ended if run.parent is None]
+        assert parents
+        for parent in parents:
+            ends = sorted(run.ended_at for run in world.ended if run.parent == parent.run)
+            assert ends[awaited - 1] < parent.ended_at
+        world.drain()
+    assert any(run.ended_at > min(p.ended_at for p in anyone.ended if p.run == run.parent) for run in _children(anyone))
+
+
+def _children(world: World) -> list[EndedRun]:
+    return [run for run in world.ended if run.parent is not None]
+
+
+def test_a_stale_probe_sees_what_the_last_one_saw() -> None:
+    fresh = world_of(crowd(), "turn-admission", checked=True)
+    stale = world_of(crowd(faults=Faults(stale_probes=1.0)), "turn-admission", checked=True)
+    for world in (fresh, stale):
+        world.run_until(30.0)
+    assert stale.held_turns == 0
+    assert fresh.held_turns > 0
+
+
+def test_whoever_decides_may_be_killed_at_any_time_and_loses_nothing() -> None:
+    scenario = msgspec.structs.replace(crowd(), restarts_s=(11.0, 11.5, 20.0))
+    world = world_of(scenario, "turn-admission", checked=True)
+    world.run_until(40.0)
+    world.drain()
+    assert world.failed_turns == 0
+
+
+def test_a_turn_that_is_cut_fails_and_is_offered_again() -> None:
+    world = world_of(crowd(group(count=1)), "direct")
+    while not world.offers:
+        world.run_until(world.now + 0.01)
+    turn = next(iter(world._turns.values()))
+    world.cut(turn)
+    world.run_until(world.now + 60.0)
+    assert world.failed_turns == 1
+    assert turn.run.run_id in {ended.run for ended in world.ended}

@@ -2,8 +2,10 @@
 
 from typing import Literal
 
+import msgspec
+
 from luftpause.testkit.engine_model.figures import EngineFigures
-from luftpause.testkit.sim.scenario import AgentGroup, Faults, Outage, Scenario, ToolTimes
+from luftpause.testkit.sim.scenario import AgentGroup, Fan, FanOut, Faults, Outage, Scenario, ToolTimes
 from luftpause.testkit.sim.setting import setting_of
 from luftpause.testkit.sim.sources import Drawn
 from luftpause.testkit.sim.world import World
@@ -55,6 +57,14 @@ def crowd(
         faults=faults or Faults(),
         outages=outages,
     )
+
+
+def family(*sizes: Fan, awaits: Literal["all", "any"] = "all", parents: int = 2) -> Scenario:
+    """Return parents in a closed loop, who begin children and wait for them."""
+    parent = msgspec.structs.replace(
+        group("parent", "interactive", count=parents), fan_out=FanOut(group="child", sizes=sizes, awaits=awaits)
+    )
+    return crowd(parent, group("child", count=0), kv_tokens=100_000)
 
 
 def world_of(scenario: Scenario, arm: str, *, checked: bool = False) -> World:

@@ -81,7 +81,7 @@ def test_each_model_is_served_by_its_own_replicas() -> None:
 
 
 def test_a_policy_that_cannot_be_simulated_leaves_the_error_unknown() -> None:
-    answer = asked(replace(w1(), policies=("of-old",)), "router", None)
+    answer = asked(replace(w1(), policies=("of-old",)), "sglang-router", None)
     assert (answer.recorded_policy, answer.error) == (None, None)
     assert list(answer.columns) == ["recorded", "what-if"]
 
@@ -89,14 +89,14 @@ def test_a_policy_that_cannot_be_simulated_leaves_the_error_unknown() -> None:
 def test_the_same_log_and_seed_give_the_same_bytes_however_python_hashes(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"".join(recorded(crowd(), 0.5)))
-    command = [sys.executable, "-m", "luftpause", "replay", str(log), "--policy", "router", "--json", "-"]
+    command = [sys.executable, "-m", "luftpause", "replay", str(log), "--policy", "sglang-router", "--json", "-"]
     outputs = {
         subprocess.run(command, capture_output=True, check=True, timeout=30, env={"PYTHONHASHSEED": seed}).stdout
         for seed in ("0", "4711")
     }
     (output,) = outputs
     with log.open("rb") as lines:
-        answer = ask(extract(lines), Question(policy="router", engine=None, base=W1.engine))
+        answer = ask(extract(lines), Question(policy="sglang-router", engine=None, base=W1.engine))
     assert report_json(answer, 1).encode() == output
 
 

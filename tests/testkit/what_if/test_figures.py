@@ -1,8 +1,8 @@
 """Recorded and simulated runs in the same figures."""
 
-from luftpause.core.model.ids import RunId
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, RunId
 from luftpause.core.model.turns import ServiceClass
-from luftpause.testkit.sim.world import EndedRun
+from luftpause.testkit.sim.past import EndedRun
 from luftpause.testkit.what_if.extract import extract
 from luftpause.testkit.what_if.figures import column, error_of, recorded_courses, simulated_courses
 from testkit.what_if.recorded import declared, log_of, turn
@@ -12,6 +12,12 @@ def ended(run: str, begun_at: float, ended_at: float) -> EndedRun:
     return EndedRun(
         run=RunId(run),
         service_class=ServiceClass.INTERACTIVE,
+        stream=0,
+        parent=None,
+        principal=ANONYMOUS_PRINCIPAL,
+        caller=CallerId("c"),
+        alone_s=1.0,
+        service=1.0,
         begun_at=begun_at,
         ended_at=ended_at,
         turns=1,

@@ -12,7 +12,7 @@ from testkit.what_if.recorded import declared, log_of, turn
 
 def answer(engine: EngineFigures | None = None) -> Answer:
     told = [*declared(), *turn("1", "r", 0.0, 1.0), *turn("2", "s", 3.0, 1.0, None), *turn("3", "t", 5.0, 1.0, tools=1)]
-    return ask(extract(log_of(*told)), Question(policy="router", engine=engine, base=EngineFigures()))
+    return ask(extract(log_of(*told)), Question(policy="sglang-router", engine=engine, base=EngineFigures()))
 
 
 def test_it_says_that_it_is_an_estimate_and_what_that_rests_on() -> None:
@@ -36,7 +36,12 @@ def test_an_unknown_error_and_runs_that_never_ended_are_said() -> None:
 
 def test_the_table_shows_columns_side_by_side_and_no_class_without_runs() -> None:
     given = answer()
-    assert headings(given) == ("", "recorded", "as recorded, simulated (turn-admission)", "what-if, simulated (router)")
+    assert headings(given) == (
+        "",
+        "recorded",
+        "as recorded, simulated (turn-admission)",
+        "what-if, simulated (sglang-router)",
+    )
     shown = {row[0]: row[1:] for row in rows(given)}
     assert shown["interactive run p50 s"][0] == "1.00"
     assert not any(name.startswith("batch") for name in shown)
@@ -45,7 +50,7 @@ def test_the_table_shows_columns_side_by_side_and_no_class_without_runs() -> Non
 
 def test_the_json_has_everything() -> None:
     report = json.loads(report_json(answer(EngineFigures(step_s=0.5)), 7))
-    assert (report["estimate"], report["policy"], report["seed"]) == (True, "router", 7)
+    assert (report["estimate"], report["policy"], report["seed"]) == (True, "sglang-router", 7)
     assert report["engines"][0]["figures"]["step_s"] == 0.5
     assert report["trace"]["whole_runs"] == 2
     assert set(report["columns"]) == {"recorded", "as recorded", "what-if"}

@@ -111,7 +111,7 @@ class FakeEngineApp:
         async with self._seated(exchange, self._request(chat, prompt, reply, number)) as seat:
             if chat.stream:
                 with_usage = reply.counted and chat.stream_options is not None and chat.stream_options.include_usage
-                await _stream(exchange, seat, envelope, reply, with_usage=with_usage)
+                await self._stream(exchange, seat, envelope, reply, with_usage=with_usage)
             else:
                 await _complete(exchange, seat, envelope, reply)
             *shared, (own, tokens) = seat.request.prompt
@@ -131,6 +131,25 @@ class FakeEngineApp:
             dies_after=reply.dies_after,
             stalls_after=reply.stalls_after,
         )
+
+    async def _stream(
+        self, exchange: Exchange, seat: Seat, envelope: wire.Envelope, reply: Reply, *, with_usage: bool
+    ) -> None:
+        """Stream a reply token by token. Returning early cuts it."""
+        await exchange.begin(200, "text/event-stream; charset=utf-8")
+        sent = 0
+        async for progress in seat:
+            is_early = sent and progress.made - sent < self._settings.stream_interval
+            if is_early and progress.outcome is not Outcome.DONE:
+                continue
+            opening = b"" if sent else envelope.opening()
+            await exchange.write(opening + envelope.tokens(reply.deltas[sent : progress.made]))
+            sent = progress.made
+            if progress.outcome is Outcome.DONE:
+                closing = envelope.finish(reply.finish_reason)
+                if with_usage:
+                    closing += envelope.usage(wire.usage(seat.request.prompt_tokens, sent, progress.cached_tokens))
+                await exchange.write(closing + wire.DONE, last=True)
 
     async def _classify(self, exchange: Exchange) -> None:
         request = self._checked(await exchange.parsed(Classify))
@@ -246,21 +265,6 @@ class FakeEngineApp:
             self.engine.leave(seat)
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
-
-
-async def _stream(exchange: Exchange, seat: Seat, envelope: wire.Envelope, reply: Reply, *, with_usage: bool) -> None:
-    """Stream a reply token by token. Returning early cuts it."""
-    await exchange.begin(200, "text/event-stream; charset=utf-8")
-    sent = 0
-    async for progress in seat:
-        opening = b"" if sent else envelope.opening()
-        await exchange.write(opening + envelope.tokens(reply.deltas[sent : progress.made]))
-        sent = progress.made
-        if progress.outcome is Outcome.DONE:
-            closing = envelope.finish(reply.finish_reason)
-            if with_usage:
-                closing += envelope.usage(wire.usage(seat.request.prompt_tokens, sent, progress.cached_tokens))
-            await exchange.write(closing + wire.DONE, last=True)
 
 
 async def _complete(exchange: Exchange, seat: Seat, envelope: wire.Envelope, reply: Reply) -> None:

@@ -50,6 +50,7 @@ class Settings:
         slot_bytes: length of a saved slot's file for each token.
         slot_s: how long a save or a restore takes, seconds.
         slot_fails: what of these fails, every time.
+        stream_interval: a stream has its first token at once and then so many in one go.
     """
 
     models: tuple[str, ...] = ("fake-1b",)
@@ -65,6 +66,7 @@ class Settings:
     slot_bytes: int = 1024
     slot_s: float = 0.0
     slot_fails: tuple[SlotAction, ...] = ()
+    stream_interval: int = 1
 
     def sped_up(self, factor: float) -> "Settings":
         """Return the same engine, `factor` times as fast in everything."""

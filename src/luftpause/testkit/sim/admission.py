@@ -4,6 +4,7 @@ No engine and no agent is known here, only the pool and what was told.
 """
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from luftpause.core.model.ids import (
@@ -12,7 +13,9 @@ from luftpause.core.model.ids import (
     ModelName,
     PeerId,
     ReplicaId,
+    RunId,
     ToolCallId,
+    ToolName,
     TurnId,
 )
 from luftpause.core.model.models import RAM, Device, ModelSpec
@@ -23,9 +26,13 @@ from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
+    KnownRun,
+    OpenTurn,
+    PeerResynced,
     ReplicaAdded,
     ReplicaProbed,
     RunEnded,
+    RunPhase,
     TurnArrived,
     TurnFailed,
     TurnFinished,
@@ -37,7 +44,7 @@ from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, Unloa
 from luftpause.core.scheduling.residency.events import LauncherJoined, ModelDown, ModelUp
 from luftpause.core.scheduling.state import Limits, State, empty_state
 from luftpause.testkit.sim.account import Account
-from luftpause.testkit.sim.clients import SimRun, SimTurn
+from luftpause.testkit.sim.clients import SimRun, SimTurn, TurnPhase
 from luftpause.testkit.sim.model_account import ModelAccount
 from luftpause.testkit.sim.pool import Pool
 from luftpause.testkit.sim.setting import Setting
@@ -47,14 +54,21 @@ BYTES_PER_TOKEN: Final = 4
 
 
 class TurnAdmission:
-    """The scheduling core with its policy `turn-admission`.
+    """The scheduling core, with the policy that its limits name.
 
-    With `checked`, the state is proved sound and every decision audited after each event.
+    Args:
+        pool: what it sees of the world.
+        setting: what it is told of.
+        limits: what an operator would set.
+        checked: prove the state sound and audit every decision after each event.
+        free: tell each turn as a run of its own. Then runs move as they like, and none has room kept: what is left is
+            the order of held turns and the cap on replicas that queue.
     """
 
-    def __init__(self, pool: Pool, setting: Setting, *, checked: bool) -> None:
+    def __init__(self, pool: Pool, setting: Setting, limits: Limits, *, checked: bool, free: bool = False) -> None:
         self._pool = pool
-        self.state: State = empty_state(Limits())
+        self._free = free
+        self.state: State = empty_state(limits)
         self._account = _account(setting, self.state.limits) if checked else None
         self._setting = setting
         self._open: dict[TurnId, SimTurn] = {}
@@ -62,8 +76,13 @@ class TurnAdmission:
         self._busy = False
         self._wake_at: float | None = None
         self.events = 0
+        self._rested: dict[RunId, _Rest] = {}
         self._names = [ReplicaId(f"replica-{number}") for number in range(len(setting.replicas))]
         self._numbers = {name: number for number, name in enumerate(self._names)}
+        self._declare()
+
+    def _declare(self) -> None:
+        setting = self._setting
         for name, replica in zip(self._names, setting.replicas, strict=True):
             if replica.launch is None:
                 self._tell(ReplicaAdded(spec=_spec(name, replica.models)))
@@ -73,18 +92,24 @@ class TurnAdmission:
     def offered(self, turn: SimTurn) -> None:
         """Tell that it arrived."""
         self._open[turn.turn_id] = turn
+        self._rested.pop(turn.run.run_id, None)
+        self._offer(turn)
+
+    def _offer(self, turn: SimTurn) -> None:
         plan = turn.run.plan
         self._tell(
             TurnArrived(
                 turn=turn.turn_id,
                 peer=PEER,
-                run=plan.run,
+                run=self._run_of(turn),
                 model=plan.model,
                 kind=ReplicaKind.GENERATIVE,
                 service_class=plan.service_class,
                 caller=plan.caller,
                 principal=plan.principal,
+                parent=plan.parent,
                 prompt_bytes=turn.prompt_tokens * BYTES_PER_TOKEN,
+                age_s=self._pool.now - turn.offered_at,
             )
         )
 
@@ -99,21 +124,30 @@ class TurnAdmission:
         usage = Usage(
             prompt_tokens=turn.prompt_tokens, completion_tokens=leg.reply_tokens, cached_tokens=turn.cached_tokens
         )
+        if self._free:
+            self._tell(TurnFinished(turn=turn.turn_id, finish="stop", usage=usage))
+            self._tell(RunEnded(run=self._run_of(turn)))
+            return
+        tools = (leg.tool,) if leg.paused and leg.tool else ()
+        self._rested[turn.run.run_id] = _Rest(turn, self._pool.now, paused=leg.paused, tools=tools)
         if not leg.paused:
             self._tell(TurnFinished(turn=turn.turn_id, finish="stop", usage=usage))
             return
         calls = (ToolCallId(f"call-{turn.key}"),)
-        tools = (leg.tool,) if leg.tool else ()
         self._tell(TurnFinished(turn=turn.turn_id, finish="tool_calls", usage=usage, tool_calls=calls, tools=tools))
 
     def failed(self, turn: SimTurn, cause: str) -> None:
         """Tell why."""
         del self._open[turn.turn_id]
+        if not self._free:
+            self._rested[turn.run.run_id] = _Rest(turn, self._pool.now, paused=False, tools=())
         self._tell(TurnFailed(turn=turn.turn_id, cause=cause))
 
     def run_ended(self, run: SimRun) -> None:
         """Tell that it will not come back."""
-        self._tell(RunEnded(run=run.run_id))
+        self._rested.pop(run.run_id, None)
+        if not self._free:
+            self._tell(RunEnded(run=run.run_id))
 
     def probed(self, replica: int, load: tuple[int, int] | None) -> None:
         """Tell what was seen."""
@@ -139,6 +173,51 @@ class TurnAdmission:
         """Tell that a deadline passed."""
         self._wake_at = None
         self._tell(WokeUp())
+
+    def restarted(self) -> None:
+        """Forget everything; then the dataplane tells its ledger, and offers what was held."""
+        self.state = empty_state(self.state.limits)
+        if self._account is not None:
+            self._account = _account(self._setting, self.state.limits)
+        self._wake_at = None
+        self._declare()
+        sent = tuple(self._open_turn(turn) for turn in self._open.values() if turn.phase is TurnPhase.SENT)
+        runs = tuple(self._known_run(rest) for rest in self._rested.values())
+        self._tell(PeerResynced(peer=PEER, turns=sent, runs=runs))
+        for turn in [turn for turn in self._open.values() if turn.phase is TurnPhase.OFFERED]:
+            self._offer(turn)
+
+    def _open_turn(self, turn: SimTurn) -> OpenTurn:
+        plan = turn.run.plan
+        return OpenTurn(
+            turn=turn.turn_id,
+            run=self._run_of(turn),
+            replica=self._names[turn.replica],
+            model=plan.model,
+            kind=ReplicaKind.GENERATIVE,
+            service_class=plan.service_class,
+            caller=plan.caller,
+            principal=plan.principal,
+            parent=plan.parent,
+        )
+
+    def _known_run(self, rest: "_Rest") -> KnownRun:
+        plan = rest.turn.run.plan
+        return KnownRun(
+            run=plan.run,
+            model=plan.model,
+            phase=RunPhase.PAUSED if rest.paused else RunPhase.IDLE,
+            replica=self._names[rest.turn.replica],
+            service_class=plan.service_class,
+            caller=plan.caller,
+            principal=plan.principal,
+            age_s=self._pool.now - rest.since,
+            tools=rest.tools,
+            parent=plan.parent,
+        )
+
+    def _run_of(self, turn: SimTurn) -> RunId:
+        return RunId(turn.turn_id) if self._free else turn.run.run_id
 
     def at_rest(self) -> None:
         """Check that nothing is open."""
@@ -185,6 +264,16 @@ class TurnAdmission:
                 pass
             case _:
                 assert_never(action)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """A run between its turns, as the dataplane's ledger has it: its last turn, and since when."""
+
+    turn: SimTurn
+    since: float
+    paused: bool
+    tools: tuple[ToolName, ...]
 
 
 def _account(setting: Setting, limits: Limits) -> Account | ModelAccount:

@@ -1,16 +1,44 @@
 """The arms by name: who decides which engine gets a turn, and when."""
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.admission import TurnAdmission
-from luftpause.testkit.sim.forwarding import Direct, Router
+from luftpause.testkit.sim.forwarding import Direct
 from luftpause.testkit.sim.pool import Arm, Pool
+from luftpause.testkit.sim.priority_gateway import PriorityGateway
+from luftpause.testkit.sim.routers import CacheAware, Manual, StickyLeastLoaded
 from luftpause.testkit.sim.setting import Setting
 from luftpause.testkit.sim.swap import Swap
 
-ARMS: Final = ("direct", "router", "turn-admission")
+ARMS: Final = (
+    "direct",
+    "sglang-router",
+    "sglang-router-tuned",
+    "sglang-router-manual",
+    "vllm-router",
+    "smg",
+    "turn-admission-free",
+    "turn-admission",
+)
 LAUNCHING_ARMS: Final = ("llama-swap", "turn-admission")
 """Those that load and unload models, for a scenario that has some."""
+
+_MAKERS: Final[Mapping[str, Callable[[Pool, Setting, bool], Arm]]] = {
+    "direct": lambda pool, setting, _: Direct(pool, setting),
+    "sglang-router": lambda pool, setting, _: CacheAware(pool, setting),
+    "sglang-router-tuned": lambda pool, setting, _: CacheAware(pool, setting, setting.router.balance_abs),
+    "sglang-router-manual": lambda pool, setting, _: Manual(pool, setting),
+    "vllm-router": lambda pool, setting, _: StickyLeastLoaded(pool, setting),
+    "smg": lambda pool, setting, _: PriorityGateway(pool, setting),
+    "turn-admission-free": lambda pool, setting, checked: TurnAdmission(
+        pool, setting, Limits(), checked=checked, free=True
+    ),
+    "turn-admission": lambda pool, setting, checked: TurnAdmission(pool, setting, Limits(), checked=checked),
+    "llama-swap": lambda pool, setting, _: Swap(pool, setting),
+}
+"""Each is given the pool, the setting, and whether to prove and audit everything."""
 
 
 def make_arm(name: str, pool: Pool, setting: Setting, *, checked: bool) -> Arm:
@@ -22,17 +50,7 @@ def make_arm(name: str, pool: Pool, setting: Setting, *, checked: bool) -> Arm:
     able = arms_for(setting)
     if name not in able:
         raise ValueError(f"no arm {name!r}; there are {', '.join(able)}")
-    match name:
-        case "direct":
-            return Direct(pool, setting)
-        case "router":
-            return Router(pool, setting)
-        case "turn-admission":
-            return TurnAdmission(pool, setting, checked=checked)
-        case "llama-swap":
-            return Swap(pool, setting)
-        case _:
-            raise AssertionError(f"{name} is listed and not made")
+    return _MAKERS[name](pool, setting, checked)
 
 
 def arms_for(setting: Setting) -> tuple[str, ...]:

@@ -27,30 +27,39 @@ class SimRun:
         moves: turns that went to another replica than the one before.
         turns: sent to an engine, failed ones included.
         turn_s: how long each answered turn took, from its offer on.
+        parent: the run that began it, as it goes.
+        service: what it took of the engines so far, weighted tokens.
+        awaited: children that have to end before its next turn; 0 while it waits for none.
     """
 
     __slots__ = (
+        "awaited",
         "begun_at",
         "context_tokens",
         "home",
         "moves",
         "next_leg",
+        "parent",
         "plan",
         "prompt_tokens_before",
         "reprefilled_tokens",
         "rewrites",
         "run_id",
+        "service",
         "service_class",
         "stream",
         "turn_s",
         "turns",
     )
 
-    def __init__(self, plan: RunPlan, now: float, stream: int = 0) -> None:
+    def __init__(self, plan: RunPlan, now: float, stream: int = 0, parent: "SimRun | None" = None) -> None:
         self.plan = plan
         self.run_id = plan.run
         self.service_class = plan.service_class
         self.stream = stream
+        self.parent = parent
+        self.awaited = 0
+        self.service = 0.0
         self.begun_at = now
         self.next_leg = 0
         self.context_tokens = 0

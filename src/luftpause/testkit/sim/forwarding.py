@@ -1,6 +1,6 @@
-"""The arms that send every turn on at once, as load balancers do: `direct` and `router`. They know turns, not runs."""
+"""What arms have in common that send every turn on at once, as load balancers do; and `direct`, the simplest."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import cycle
 
 from luftpause.core.model.ids import ModelName
@@ -51,9 +51,18 @@ class Forwarding:
     def woke_up(self) -> None:
         """It keeps no deadlines."""
 
+    def restarted(self) -> None:
+        """It has no scheduler that could be killed."""
+
     def at_rest(self) -> None:
         """Check that every turn that was sent has ended."""
         assert not any(self.in_flight), f"turns in flight at rest: {self.in_flight}"
+
+
+def alive(pool: Pool, setting: Setting, turn: SimTurn) -> Sequence[int]:
+    """Return the replicas that serve a turn's model and live; all of them while none lives."""
+    serving = setting.serving(turn.run.plan.model)
+    return [replica for replica in serving if pool.is_up(replica)] or serving
 
 
 class Direct(Forwarding):
@@ -69,22 +78,3 @@ class Direct(Forwarding):
         if model not in self._rounds:
             self._rounds[model] = cycle(self.setting.serving(model))
         self.send(turn, next(self._rounds[model]))
-
-
-class Router(Forwarding):
-    """A cache-aware router: a run stays where it was; a new one, or any when loads are too unequal, goes to the least.
-
-    Loads are its own turns in flight. Replicas that are down are left out.
-    """
-
-    def offered(self, turn: SimTurn) -> None:
-        """Send it where its prefix probably is."""
-        pool, loads = self.pool, self.in_flight
-        serving = self.setting.serving(turn.run.plan.model)
-        alive = [replica for replica in serving if pool.is_up(replica)] or serving
-        least = min(alive, key=lambda replica: (loads[replica], replica))
-        most = max(loads[replica] for replica in alive)
-        figures = self.setting.router
-        lopsided = most - loads[least] > figures.balance_abs and most > figures.balance_rel * loads[least]
-        home = turn.run.home
-        self.send(turn, least if home is None or home not in alive or lopsided else home)

@@ -21,6 +21,10 @@ class Pool(Protocol):
         """Send a turn to an engine. Its end comes later, never from within this call."""
         ...
 
+    def cut(self, turn: SimTurn) -> None:
+        """Take a sent turn back from its engine: it fails. Its end comes later, never from within this call."""
+        ...
+
     def refuse(self, turn: SimTurn) -> None:
         """Turn a turn away. Its agent hears of it later, never from within this call."""
         ...
@@ -79,6 +83,10 @@ class Arm(Protocol):
 
     def woke_up(self) -> None:
         """An instant that it asked for has come."""
+        ...
+
+    def restarted(self) -> None:
+        """Whoever decides was killed and starts again with nothing but what dataplanes tell it."""
         ...
 
     def at_rest(self) -> None:

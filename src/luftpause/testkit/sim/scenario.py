@@ -4,6 +4,7 @@ Every key has its default here or must be given; unknown keys are errors. Decide
 """
 
 import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
@@ -38,13 +39,43 @@ class ToolTimes(_Table, frozen=True, kw_only=True):
     share: Annotated[float, Meta(gt=0)] = 1.0
 
 
+class Stragglers(_Table, frozen=True, kw_only=True):
+    """Some runs of a group take many more rounds than the others. `share`: of all its runs."""
+
+    share: Share
+    tool_calls: Range
+
+
+class Fan(_Table, frozen=True, kw_only=True):
+    """So many children at once. `share`: weight of this number among those of its fan-out."""
+
+    children: Annotated[int, Meta(ge=1, le=1000)]
+    share: Annotated[float, Meta(gt=0)] = 1.0
+
+
+class FanOut(_Table, frozen=True, kw_only=True):
+    """After its rounds of tools, a run begins children and waits for them; then comes its last turn.
+
+    Attributes:
+        group: what the children are like; that group begins no runs of its own.
+        sizes: what is drawn from for each run.
+        awaits: the parent goes on when all children have ended, or any of them; the others go on by themselves.
+    """
+
+    group: str
+    sizes: Annotated[tuple[Fan, ...], Meta(min_length=1)]
+    awaits: Literal["all", "any"] = "all"
+
+
 class AgentGroup(_Table, frozen=True, kw_only=True):
     """Agents that do the same kind of work.
 
     Attributes:
         count: so many agents, each with one run at a time and the next at once: a closed loop.
         runs_per_min: instead of `count`, runs begin independently of each other at this mean rate: an open loop.
+        burst: so many runs of an open loop begin together, so much more rarely.
         callers: the group's runs belong to so many callers in turn.
+        principal: whom these callers belong to; empty: to nobody in particular, as without tokens.
         context_tokens: of the first prompt, below the system prompt.
         system_tokens: a system prompt that all runs of the group share, ahead of the rest.
         tool_calls: rounds of tool calls of a run, each followed by one more turn.
@@ -53,6 +84,8 @@ class AgentGroup(_Table, frozen=True, kw_only=True):
         reply_tokens: of the last reply.
         reply_tokens_max: how long a reply may get as far as the engine knows.
         tools: what is drawn from for each call.
+        stragglers: runs of another length.
+        fan_out: children of its runs.
         model: what they ask for.
     """
 
@@ -60,7 +93,9 @@ class AgentGroup(_Table, frozen=True, kw_only=True):
     service_class: Literal["interactive", "batch"] = msgspec.field(name="class")
     count: Count = 0
     runs_per_min: Annotated[float, Meta(ge=0, le=100_000)] = 0.0
+    burst: Annotated[int, Meta(ge=1, le=1000)] = 1
     callers: Annotated[int, Meta(ge=1, le=100_000)] = 1
+    principal: Annotated[str, Meta(pattern="^[a-z0-9-]{0,40}$")] = ""
     context_tokens: Range
     system_tokens: Count = 0
     tool_calls: Range
@@ -69,6 +104,8 @@ class AgentGroup(_Table, frozen=True, kw_only=True):
     reply_tokens: Range
     reply_tokens_max: Tokens = 256
     tools: Annotated[tuple[ToolTimes, ...], Meta(min_length=1)]
+    stragglers: Stragglers | None = None
+    fan_out: FanOut | None = None
     model: Annotated[str, Meta(pattern="^[a-z0-9-]{1,40}$")] = SIMULATED
 
 
@@ -88,10 +125,17 @@ class LaunchedModel(_Table, frozen=True, kw_only=True):
 
 
 class RouterFigures(_Table, frozen=True, kw_only=True):
-    """When the router arm leaves a run's replica: both differences in turns in flight must be exceeded."""
+    """How tuned router arms are set up for a scenario's replicas; arms at their defaults do not look at it.
 
-    balance_abs: Annotated[int, Meta(ge=0)] = 64
-    balance_rel: Annotated[float, Meta(ge=1)] = 1.5
+    Attributes:
+        balance_abs: sglang-router looks for the least loaded replica when loads differ by more turns than this.
+        slots: requests that smg may have at work on one replica: about what its memory holds.
+        reserved: share of all slots that smg keeps for interactive requests.
+    """
+
+    balance_abs: Annotated[int, Meta(ge=0)] = 4
+    slots: Annotated[int, Meta(ge=1)] = 16
+    reserved: Share = 0.125
 
 
 class Faults(_Table, frozen=True, kw_only=True):
@@ -100,12 +144,14 @@ class Faults(_Table, frozen=True, kw_only=True):
     Attributes:
         refused: share of turns that the engine answers with 429 at once.
         cut: share of turns that die in the middle of their answer.
+        stale_probes: share of looks at an engine that see once more what the look before saw.
         retry_s: how long an agent waits before it offers a failed turn again.
         attempts: offers of one turn after which an agent gives its run up.
     """
 
     refused: Share = 0.0
     cut: Share = 0.0
+    stale_probes: Share = 0.0
     retry_s: Seconds = 1.0
     attempts: Annotated[int, Meta(ge=1, le=1000)] = 20
 
@@ -118,17 +164,25 @@ class Outage(_Table, frozen=True, kw_only=True):
     for_s: Annotated[float, Meta(gt=0, le=86_400)]
 
 
+class Pace(_Table, frozen=True, kw_only=True):
+    """A replica that is not like the others: its engine is so many times as fast."""
+
+    replica: Count
+    factor: Annotated[float, Meta(gt=0, le=1000)]
+
+
 class Scenario(_Table, frozen=True, kw_only=True):
     """One thing to simulate.
 
     Attributes:
         name: as reports call it.
         about: what it is there to show.
-        replicas: engines, all alike.
+        replicas: engines, all alike but for their `paces`.
         warmup_s: what happens in the beginning is not counted.
         minutes: how long is counted.
         ramp_s: agents of closed loops begin within so many seconds.
         probe_period_s: how often the scheduler looks at each engine; it sees the gauges of that moment.
+        restarts_s: when the scheduler is killed and starts again with nothing, counted from the very start.
         models: what a launcher loads and unloads, instead of `replicas` that are always up.
         memory_gib: what the engines of the models may take together.
     """
@@ -145,6 +199,8 @@ class Scenario(_Table, frozen=True, kw_only=True):
     router: RouterFigures = RouterFigures()
     faults: Faults = Faults()
     outages: tuple[Outage, ...] = ()
+    paces: tuple[Pace, ...] = ()
+    restarts_s: tuple[Seconds, ...] = ()
     models: tuple[LaunchedModel, ...] = ()
     memory_gib: Annotated[float, Meta(ge=0, le=100_000)] = 0.0
 
@@ -154,7 +210,7 @@ def shipped() -> dict[str, str]:
     folder = files("luftpause.testkit.sim") / "scenarios"
     return {
         file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
-        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+        for file in sorted(folder.iterdir(), key=lambda file: file.name.removesuffix(".toml"))
         if file.name.endswith(".toml")
     }
 
@@ -201,11 +257,13 @@ def _contradictions(scenario: Scenario) -> list[str]:
     names = [group.name for group in scenario.agents]
     if len(set(names)) < len(names):
         found.append("two groups of agents have the same name")
+    named = [*(outage.replica for outage in scenario.outages), *(pace.replica for pace in scenario.paces)]
     found += [
-        f"an outage names replica {outage.replica}, but the last one is {scenario.replicas - 1}"
-        for outage in scenario.outages
-        if outage.replica >= scenario.replicas
+        f"an outage or a pace names replica {replica}, but the last one is {scenario.replicas - 1}"
+        for replica in named
+        if replica >= scenario.replicas
     ]
+    found += _contradictions_of_families(scenario)
     found += _contradictions_of_models(scenario)
     for group in scenario.agents:
         found += [f"agents '{group.name}': {what}" for what in _contradictions_of(group, scenario.engine)]
@@ -220,8 +278,8 @@ def _contradictions_of_models(scenario: Scenario) -> list[str]:
         for model in scenario.models
         if model.memory_gib > scenario.memory_gib
     ]
-    if scenario.models and scenario.outages:
-        found.append("engines that a launcher loads have no outages")
+    if scenario.models and (scenario.outages or scenario.paces or scenario.restarts_s):
+        found.append("engines that a launcher loads have no outages, paces or restarts")
     known = names or [SIMULATED]
     found += [
         f"agents '{group.name}' ask for '{group.model}', which nobody serves"
@@ -231,13 +289,37 @@ def _contradictions_of_models(scenario: Scenario) -> list[str]:
     return found
 
 
+def _contradictions_of_families(scenario: Scenario) -> list[str]:
+    groups = {group.name: group for group in scenario.agents}
+    children = {group.fan_out.group for group in scenario.agents if group.fan_out is not None}
+    found = [f"no agents '{name}' to have as children" for name in sorted(children - groups.keys())]
+    for name, group in groups.items():
+        begins = bool(group.count) + bool(group.runs_per_min)
+        if name in children and begins:
+            found.append(f"agents '{name}': children begin with their parents, without count and runs_per_min")
+        elif name not in children and begins != 1:
+            found.append(f"agents '{name}': give one of count and runs_per_min")
+        if name in _below(name, groups):
+            found.append(f"agents '{name}' are children of their own children")
+    return found
+
+
+def _below(name: str, groups: Mapping[str, AgentGroup]) -> set[str]:
+    """Return the groups that runs of a group have below them."""
+    found: set[str] = set()
+    group = groups.get(name)
+    while group is not None and group.fan_out is not None and group.fan_out.group not in found:
+        found.add(group.fan_out.group)
+        group = groups.get(group.fan_out.group)
+    return found
+
+
 def _contradictions_of(group: AgentGroup, engine: EngineFigures) -> list[str]:
     found: list[str] = []
-    if bool(group.count) == bool(group.runs_per_min):
-        found.append("give one of count and runs_per_min")
     ranges = {
         "context_tokens": (group.context_tokens, 1),
         "tool_calls": (group.tool_calls, 0),
+        "stragglers.tool_calls": (group.tool_calls if group.stragglers is None else group.stragglers.tool_calls, 0),
         "call_tokens": (group.call_tokens, 1),
         "result_tokens": (group.result_tokens, 1),
         "reply_tokens": (group.reply_tokens, 1),
@@ -249,7 +331,8 @@ def _contradictions_of(group: AgentGroup, engine: EngineFigures) -> list[str]:
     ]
     if max(group.call_tokens[1], group.reply_tokens[1]) > group.reply_tokens_max:
         found.append("replies may be longer than reply_tokens_max")
-    rounds = group.tool_calls[1]
+    rounds = max(group.tool_calls[1], group.stragglers.tool_calls[1] if group.stragglers is not None else 0)
+    rounds += max((fan.children for fan in group.fan_out.sizes), default=0) if group.fan_out is not None else 0
     longest = group.system_tokens + group.context_tokens[1] + group.reply_tokens_max
     longest += rounds * (group.call_tokens[1] + group.result_tokens[1])
     if longest > engine.kv_tokens:

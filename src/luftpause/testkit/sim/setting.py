@@ -38,6 +38,7 @@ class Setting:
     router: RouterFigures = field(default_factory=RouterFigures)
     faults: Faults = field(default_factory=Faults)
     outages: tuple[Outage, ...] = ()
+    restarts_s: tuple[float, ...] = ()
     memory: int = 0
 
     @property
@@ -53,12 +54,22 @@ class Setting:
 def setting_of(scenario: Scenario) -> Setting:
     """Return the setting that a scenario describes."""
     return Setting(
-        replicas=_launched(scenario) or (SimReplica(engine=scenario.engine),) * scenario.replicas,
+        replicas=_launched(scenario) or _declared(scenario),
         memory=int(scenario.memory_gib * GIB),
         probe_period_s=scenario.probe_period_s,
         router=scenario.router,
         faults=scenario.faults,
         outages=scenario.outages,
+        restarts_s=scenario.restarts_s,
+    )
+
+
+def _declared(scenario: Scenario) -> tuple[SimReplica, ...]:
+    factors = {pace.replica: pace.factor for pace in scenario.paces}
+    alike = scenario.engine
+    return tuple(
+        SimReplica(engine=alike.sped_up(factors[number]) if number in factors else alike)
+        for number in range(scenario.replicas)
     )
 
 

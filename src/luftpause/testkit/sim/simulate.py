@@ -1,11 +1,12 @@
 """One scenario, one arm, one seed: run it and say what it came to."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from luftpause.testkit.sim.figures import Figures, figures_of
+from luftpause.testkit.sim.past import AnsweredTurn, EndedRun
 from luftpause.testkit.sim.scenario import Scenario
 from luftpause.testkit.sim.setting import setting_of
 from luftpause.testkit.sim.sources import Drawn
@@ -24,11 +25,19 @@ class BrokenRuleError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """What one seed of one arm came to, and how long that took: simulated and real seconds."""
+    """What one seed of one arm came to, and how long that took.
+
+    Attributes:
+        ended: the runs that ended in the counted time, well or not.
+        answered: its turns.
+        simulated_s: virtual time, as `took_s` is real time.
+    """
 
     figures: Figures
     simulated_s: float
     took_s: float
+    ended: Sequence[EndedRun] = ()
+    answered: Sequence[AnsweredTurn] = ()
 
 
 def simulate(
@@ -56,9 +65,15 @@ def simulate(
             if progress is not None:
                 progress(world.now, until)
         took_s = time.perf_counter() - began
-        figures = figures_of(world, scenario.warmup_s, until)
+        figures = figures_of(world.past(), scenario, scenario.warmup_s, until)
         if checked:
             world.drain()
     except AssertionError as broken:
         raise BrokenRuleError(f"{scenario.name}, arm {arm}, seed {seed}, at {world.now:.3f} s: {broken}") from broken
-    return Simulated(figures=figures, simulated_s=until, took_s=took_s)
+    return Simulated(
+        figures=figures,
+        simulated_s=until,
+        took_s=took_s,
+        ended=[run for run in world.ended if scenario.warmup_s < run.ended_at <= until],
+        answered=[turn for turn in world.answered if scenario.warmup_s < turn.ended_at <= until],
+    )

@@ -5,18 +5,18 @@ the seed by name. An engine works on by itself; the arm hears of what a dataplan
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
-from luftpause.core.model.ids import RunId
-from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.engine_model.engine import Engine, EngineTotals, Outcome, Progress
 from luftpause.testkit.sim.arms import make_arm
 from luftpause.testkit.sim.clients import Fate, SimRun, SimTurn, TurnPhase, draw_fate, request_of
-from luftpause.testkit.sim.plans import RunPlan
+from luftpause.testkit.sim.dice import Dice
+from luftpause.testkit.sim.fairness import service_of
+from luftpause.testkit.sim.past import AnsweredTurn, Begun, EndedRun, Past
+from luftpause.testkit.sim.plans import RunPlan, alone_s
 from luftpause.testkit.sim.setting import Launch, Setting
 from luftpause.testkit.sim.sources import Source
 
@@ -28,21 +28,6 @@ DRAIN_S_MAX: Final = 86_400.0
 """A checked world lets every run end after its time is over; one that takes longer than this is stuck."""
 
 Callback = Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedRun:
-    """What one run was like. `failed`: its agent gave it up; `turn_s`: how long each answered turn took."""
-
-    run: RunId
-    service_class: ServiceClass
-    begun_at: float
-    ended_at: float
-    turns: int
-    turn_s: tuple[float, ...]
-    reprefilled_tokens: int
-    moves: int
-    failed: bool
 
 
 class World:
@@ -61,6 +46,7 @@ class World:
         self.seed = seed
         self.now = 0.0
         self.ended: list[EndedRun] = []
+        self.answered: list[AnsweredTurn] = []
         self.failed_turns = 0
         self.held_turns = 0
         self.offers = 0
@@ -73,6 +59,8 @@ class World:
         ]
         self._taken: dict[int, int] = {}
         self._loading: dict[int, int] = {}
+        self._last_seen: list[tuple[int, int] | None] = [(0, 0)] * len(setting.replicas)
+        self._probes = 0
         self._planned_at: list[float | None] = [None] * len(setting.replicas)
         self._past_totals: list[EngineTotals] = []
         self._under_way: dict[str, SimRun] = {}
@@ -86,6 +74,21 @@ class World:
         for outage in setting.outages:
             self._after(outage.at_s, partial(self._die, outage.replica))
             self._after(outage.at_s + outage.for_s, partial(self._recover, outage.replica))
+        for at in setting.restarts_s:
+            self._at(at, self._arm.restarted)
+
+    def past(self) -> Past:
+        """Return what happened until now."""
+        roots = [run for run in self._under_way.values() if run.parent is None]
+        return Past(
+            ended=self.ended,
+            answered=self.answered,
+            under_way=[Begun(stream=run.stream, begun_at=run.begun_at) for run in roots],
+            unfinished=self.unfinished,
+            failed_turns=self.failed_turns,
+            retractions=self.totals().retractions,
+            loads=self.loads,
+        )
 
     @property
     def unfinished(self) -> int:
@@ -149,6 +152,14 @@ class World:
             engine.submit(request_of(turn, self.seed, fate), self.now)
             self._plan_engine(replica, engine)
 
+    def cut(self, turn: SimTurn) -> None:
+        """Take a sent turn back from its engine; its agent sees it fail."""
+        engine = self._engines[turn.replica]
+        if engine is not None:
+            engine.abort(turn.key, self.now)
+            self._plan_engine(turn.replica, engine)
+        self._after(ANSWER_S, partial(self._fail, turn, "cut"))
+
     def refuse(self, turn: SimTurn) -> None:
         """Turn a turn away."""
         turn.step(TurnPhase.ENDED)
@@ -188,8 +199,8 @@ class World:
         if self._begins_runs:
             self._begin_run(self._source.begin(stream), stream)
 
-    def _begin_run(self, plan: RunPlan, stream: int) -> None:
-        run = SimRun(plan, self.now, stream)
+    def _begin_run(self, plan: RunPlan, stream: int, parent: SimRun | None = None) -> None:
+        run = SimRun(plan, self.now, stream, parent)
         self._under_way[run.run_id] = run
         self._offer(run, 1)
 
@@ -226,11 +237,30 @@ class World:
         del self._turns[turn.key]
         run, leg = turn.run, turn.run.leg
         self._arm.finished(turn)
+        self._note_answer(turn)
         run.answered(turn, self.now)
         if leg.away_s is None:
             self._end_run(run, failed=False)
+        elif leg.children:
+            run.awaited = leg.enough
+            for child in leg.children:
+                self._begin_run(child, run.stream, run)
         else:
             self._after(leg.away_s, partial(self._offer, run, 1))
+
+    def _note_answer(self, turn: SimTurn) -> None:
+        run = turn.run
+        answered = AnsweredTurn(
+            ended_at=self.now,
+            principal=run.plan.principal,
+            caller=run.plan.caller,
+            prompt_tokens=turn.prompt_tokens,
+            cached_tokens=turn.cached_tokens,
+            reply_tokens=run.leg.reply_tokens,
+            known_tokens=min(run.prompt_tokens_before, turn.prompt_tokens),
+        )
+        run.service += service_of(answered)
+        self.answered.append(answered)
 
     def _fail(self, turn: SimTurn, cause: str) -> None:
         if turn.phase is TurnPhase.ENDED:
@@ -254,6 +284,12 @@ class World:
             EndedRun(
                 run=run.run_id,
                 service_class=run.service_class,
+                stream=run.stream,
+                parent=run.plan.parent,
+                principal=run.plan.principal,
+                caller=run.plan.caller,
+                alone_s=alone_s(run.plan, self.setting.replicas[0].engine),
+                service=run.service,
                 begun_at=run.begun_at,
                 ended_at=self.now,
                 turns=run.turns,
@@ -265,13 +301,26 @@ class World:
         )
         if run.plan.says_end or failed:
             self._arm.run_ended(run)
+        if run.parent is not None:
+            self._hear_of_child(run.parent)
+            return
         follower = self._source.follow(run.stream) if self._begins_runs else None
         if follower is not None:
             self._begin_run(follower, run.stream)
 
+    def _hear_of_child(self, parent: SimRun) -> None:
+        if parent.awaited:
+            parent.awaited -= 1
+            if not parent.awaited:
+                self._offer(parent, 1)
+
     def _probe(self) -> None:
+        self._probes += 1
         for replica, engine in enumerate(self._engines):
-            self._arm.probed(replica, None if engine is None else engine.gauges(self.now))
+            stale = self.setting.faults.stale_probes
+            if not stale or Dice(f"probe {self.seed} {replica} {self._probes}").unit() >= stale:
+                self._last_seen[replica] = None if engine is None else engine.gauges(self.now)
+            self._arm.probed(replica, self._last_seen[replica])
         self._after(self.setting.probe_period_s, self._probe)
 
     def _renew(self) -> None:

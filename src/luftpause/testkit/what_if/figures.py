@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from luftpause.core.model.ids import RunId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.load.summary import percentile
-from luftpause.testkit.sim.world import EndedRun
+from luftpause.testkit.sim.past import EndedRun
 from luftpause.testkit.what_if.trace import TracedRun
 
 

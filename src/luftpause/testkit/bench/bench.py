@@ -1,0 +1,110 @@
+"""A whole workload: its measurements, then its figures and verdicts."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from luftpause.testkit.bench.claims import judge
+from luftpause.testkit.bench.jobs import Done, run_jobs
+from luftpause.testkit.bench.machine import Machine, commit, describe_machine, now
+from luftpause.testkit.bench.over_http.doors import AbsentError
+from luftpause.testkit.bench.over_http.measure import Window, measure_over_http
+from luftpause.testkit.bench.results import EngineShell, WorkloadResult, arm_results
+from luftpause.testkit.bench.samples import Sample
+from luftpause.testkit.bench.simulated import Job
+from luftpause.testkit.bench.workloads import OURS, OWN, Workload
+
+Gathered = dict[str, dict[str, list[Sample]]]
+"""Samples by scenario, then by arm, as they come in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much is measured.
+
+    Attributes:
+        seeds: each is one repetition.
+        minutes: counted time of each, virtual; None for the scenario's own.
+        processes: how many simulate at the same time.
+    """
+
+    seeds: tuple[int, ...]
+    minutes: float | None = None
+    processes: int = 1
+
+
+def jobs_of(workload: Workload, arms: Sequence[str], effort: Effort) -> list[Job]:
+    """Return all measurements of a workload: for each scenario, arm and seed one."""
+    return [
+        Job(scenario=scenario, arm=arm, seed=seed, minutes=effort.minutes, checked=workload.checked)
+        for scenario in workload.scenarios
+        for arm in arms
+        for seed in effort.seeds
+    ]
+
+
+def simulate_workload(workload: Workload, arms: Sequence[str], effort: Effort, done: Done) -> WorkloadResult:
+    """Measure a workload on arms in virtual time; `done` is told of each seed of each of them."""
+    began, machine = time.perf_counter(), describe_machine()
+    jobs = jobs_of(workload, arms, effort)
+    samples: Gathered = {}
+    for job, sample in zip(jobs, run_jobs(jobs, done, processes=effort.processes), strict=True):
+        samples.setdefault(job.scenario, {}).setdefault(job.arm, []).append(sample)
+    setup = {} if effort.minutes is None else {"minutes": f"{effort.minutes:g} instead of the scenario's own"}
+    return _result(workload, effort, samples, Taken("sim", began, machine, {}, setup))
+
+
+def measure_workload(
+    workload: Workload, arms: Sequence[str], effort: Effort, window: Window, done: Done
+) -> WorkloadResult:
+    """Measure a workload over HTTP, one after the other; arms that cannot be had are named as absent.
+
+    Seeds are the outer loop: what the machine does meanwhile meets all arms alike.
+    """
+    began, machine = time.perf_counter(), describe_machine()
+    samples: Gathered = {scenario: {arm: [] for arm in arms} for scenario in workload.scenarios}
+    absent: dict[str, str] = {}
+    for job in sorted(jobs_of(workload, arms, effort), key=lambda job: (job.scenario, job.seed)):
+        if job.arm in absent:
+            continue
+        try:
+            sample = measure_over_http(job, window)
+        except AbsentError as error:
+            absent[job.arm] = str(error)
+            continue
+        samples[job.scenario][job.arm].append(sample)
+        done(job, sample)
+    setup = {
+        "warm-up": f"{window.warmup_s:g} s",
+        "minutes": f"{window.minutes:g}",
+        "speed of time": "1" if window.real else f"{window.speed:g}",
+    }
+    shell: EngineShell = "llama" if window.real else "http"
+    return _result(workload, effort, samples, Taken(shell, began, machine, absent, setup))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How samples were taken: by which shell, since when (of the performance counter), where, without whom, and how."""
+
+    shell: EngineShell
+    began: float
+    machine: Machine
+    absent: Mapping[str, str]
+    setup: Mapping[str, str]
+
+
+def _result(workload: Workload, effort: Effort, samples: Gathered, taken: Taken) -> WorkloadResult:
+    return WorkloadResult(
+        workload=workload.name,
+        engine=taken.shell,
+        commit=commit(),
+        when=now(),
+        seeds=effort.seeds,
+        seconds=round(time.perf_counter() - taken.began, 1),
+        machine=taken.machine,
+        arms=arm_results(samples),
+        verdicts=tuple(judge(workload.claims, samples, OURS, OWN)),
+        absent=taken.absent,
+        setup=taken.setup,
+    )

@@ -1,0 +1,54 @@
+"""Engine figures from a few answers of a real engine, by least squares over what the model spends time on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from luftpause.testkit.engine_model.figures import STEP_S_MIN, EngineFigures
+from luftpause.testkit.what_if.regression import nonnegative
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """An answer, or a part of one, whose steps are known.
+
+    Attributes:
+        seconds: what it took.
+        steps: of the engine.
+        beside: requests that decoded in each of them, itself included.
+        prefilled: tokens of prompts that were computed.
+        context: tokens of context of all who decoded, a mean over the steps.
+    """
+
+    seconds: float
+    steps: int
+    beside: int = 0
+    prefilled: int = 0
+    context: float = 0.0
+
+    @property
+    def row(self) -> tuple[float, float, float, float]:
+        """How often each figure of the model is spent."""
+        return (self.steps, self.steps * self.beside, self.prefilled, self.steps * self.context)
+
+
+def fitted(probes: Sequence[Probe], base: EngineFigures) -> EngineFigures:
+    """Return the engine with the four times that explain the probes best; all else is the base's.
+
+    Every probe counts alike: rows are divided by what they took, so errors are relative ones.
+    """
+    rows = [[value / probe.seconds for value in probe.row] for probe in probes]
+    step_s, decode_s, token_s, context_s = nonnegative(rows, [1.0] * len(rows))
+    return msgspec.structs.replace(
+        base,
+        step_s=max(STEP_S_MIN, step_s),
+        decode_s=decode_s,
+        prefill_tps=1 / token_s if token_s > 0 else base.prefill_tps,
+        context_s=context_s,
+    )
+
+
+def error_of(modelled: float | None, measured: float | None) -> float | None:
+    """Return how far a figure of the model is off, as a share of the measured one; None where either is missing."""
+    return None if modelled is None or not measured else abs(modelled / measured - 1)

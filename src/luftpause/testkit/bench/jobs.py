@@ -1,0 +1,39 @@
+"""Many measurements over several processes. What comes of one depends on no other, nor on who simulates it."""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+from luftpause.testkit.bench.samples import Sample
+from luftpause.testkit.bench.simulated import Job, measure
+
+Done = Callable[[Job, Sample], None]
+"""Told of each measurement as it ends."""
+
+
+def cores() -> int:
+    """Return how many processes are of use here."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_jobs(jobs: Sequence[Job], done: Done, *, processes: int) -> list[Sample]:
+    """Return the sample of each job, in the order of the jobs."""
+    if processes < 2:
+        samples = []
+        for job in jobs:
+            samples.append(measure(job))
+            done(job, samples[-1])
+        return samples
+    context = multiprocessing.get_context("spawn")
+    found: dict[int, Sample] = {}
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        futures = {pool.submit(measure, job): number for number, job in enumerate(jobs)}
+        try:
+            for future in as_completed(futures):
+                found[futures[future]] = future.result()
+                done(jobs[futures[future]], found[futures[future]])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [found[number] for number in range(len(jobs))]

@@ -1,0 +1,214 @@
+"""The workloads and what each of them must show. The figures stand in the scenarios; none was fitted to a result.
+
+Whoever adds an arm adds it to `testkit/sim/arms.py`; if it is ours, to OURS as well.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from luftpause.testkit.bench.claims import Claim, Relation
+from luftpause.testkit.sim.arms import ARMS, LAUNCHING_ARMS
+
+TUNED: Final = "sglang-router-tuned"
+"""What claims compare with: the router that most people run, set up for the number of replicas."""
+
+ROUTER: Final = "sglang-router"
+"""What turn admission was first compared with: the router at its defaults."""
+
+OURS: Final = ("turn-admission", "working-set")
+"""Whose showing it is. An arm that the simulator does not have yet is passed over."""
+
+OWN: Final = (*OURS, "turn-admission-free")
+"""Arms that are no rivals of ours."""
+
+_FAULTY_ARMS: Final = ("direct", "sglang-router-manual", "vllm-router", "smg", *OURS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A question to the arms.
+
+    Attributes:
+        title: what it is.
+        must_show: in words, as the design has it.
+        scenarios: parts of it, by name.
+        claims: the same as figures.
+        columns: which figures its table shows.
+        arms: who is asked.
+        checked: every state is proved, every decision audited, and at the end nothing may be left open.
+    """
+
+    name: str
+    title: str
+    must_show: str
+    scenarios: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    columns: tuple[str, ...]
+    arms: tuple[str, ...] = ARMS
+    checked: bool = False
+
+
+_CLASSES: Final = (
+    "interactive_runs_per_min",
+    "interactive_p50_s",
+    "interactive_p99_s",
+    "batch_runs_per_min",
+    "reprefilled_tokens_per_run",
+)
+_RUNS: Final = ("runs_per_min", "run_p50_s", "run_p99_s", "reprefilled_tokens_per_run", "cached_share")
+
+
+def _ratio(scenario: str, figure: str, relation: Relation, bound: float, against: str = TUNED) -> Claim:
+    return Claim(scenario=scenario, figure=figure, relation=relation, bound=bound, against=against)
+
+
+def _level(scenario: str, figure: str, relation: Relation, bound: float) -> Claim:
+    return Claim(scenario=scenario, figure=figure, relation=relation, bound=bound)
+
+
+_AT_LEAST, _AT_MOST = Relation.AT_LEAST, Relation.AT_MOST
+
+W7_PARTS: Final = ("w7-faults", "w7-slow", "w7-stale", "w7-restart")
+
+_ALL: Final = (
+    Workload(
+        name="w1",
+        title="Flood: 48 batch and 4 interactive agents",
+        must_show="interactive ≥ 2.5× tuned router and batch ≥ 1.0×",
+        scenarios=("w1",),
+        claims=(
+            _ratio("w1", "interactive_runs_per_min", _AT_LEAST, 2.5),
+            _ratio("w1", "batch_runs_per_min", _AT_LEAST, 1.0),
+        ),
+        columns=_CLASSES,
+    ),
+    Workload(
+        name="w1b",
+        title="The same flood with no class set",
+        must_show="run p50 ≤ 0.7× router, throughput ≥ 1.0×",
+        scenarios=("w1b",),
+        claims=(_ratio("w1b", "run_p50_s", _AT_MOST, 0.7), _ratio("w1b", "runs_per_min", _AT_LEAST, 1.0)),
+        columns=_RUNS,
+    ),
+    Workload(
+        name="w1-small",
+        title="A flood for llama.cpp on two cores",
+        must_show="nothing by itself: it is there for real engines",
+        scenarios=("w1-small",),
+        claims=(),
+        columns=_CLASSES,
+    ),
+    Workload(
+        name="w2",
+        title="Coding-like sessions in an open loop at 90 % load",
+        must_show="run p50 −30 %, p99 −20 %, re-prefilled tokens −50 %",
+        scenarios=("w2-coding", "w2-bursts"),
+        claims=tuple(
+            claim
+            for part in ("w2-coding", "w2-bursts")
+            for claim in (
+                _ratio(part, "run_p50_s", _AT_MOST, 0.7),
+                _ratio(part, "run_p99_s", _AT_MOST, 0.8),
+                _ratio(part, "reprefilled_tokens_per_run", _AT_MOST, 0.5),
+            )
+        ),
+        columns=_RUNS,
+    ),
+    Workload(
+        name="w3",
+        title="Trees: fan-outs with stragglers, await all and any, depth two",
+        must_show="mean makespan −40 % against arrival order",
+        scenarios=("w3-trees", "w3-deep"),
+        claims=tuple(_ratio(part, "tree_mean_s", _AT_MOST, 0.6) for part in ("w3-trees", "w3-deep")),
+        columns=("runs_per_min", "tree_mean_s", "tree_p99_s", "reprefilled_tokens_per_run", "cached_share"),
+    ),
+    Workload(
+        name="w4",
+        title="Callers: one heavy beside three light, 500 runs beside one, rotating ids",
+        must_show="Jain ≥ 0.95 on weighted service",
+        scenarios=("w4-heavy", "w4-crowd", "w4-rotating"),
+        claims=tuple(_level(part, "fairness", _AT_LEAST, 0.95) for part in ("w4-heavy", "w4-crowd", "w4-rotating")),
+        columns=("fairness", "runs_per_min", "run_p50_s", "run_p99_s", "reprefilled_tokens_per_run"),
+    ),
+    Workload(
+        name="w5",
+        title="Slow tools and approvals",
+        must_show="batch ≥ 0.97× router (no harm)",
+        scenarios=("w5-slow-tools",),
+        claims=(_ratio("w5-slow-tools", "batch_runs_per_min", _AT_LEAST, 0.97),),
+        columns=_CLASSES,
+    ),
+    Workload(
+        name="w6",
+        title="Light load: engines never queue",
+        must_show="every arm within 2 %",
+        scenarios=("w6-light",),
+        claims=tuple(
+            replace(_ratio("w6-light", figure, Relation.WITHIN, 0.02), every_arm=True)
+            for figure in ("runs_per_min", "run_p50_s")
+        ),
+        columns=_RUNS,
+    ),
+    Workload(
+        name="w7",
+        title="Faults: a dead and a slow replica, stale probes, 429s, our own restart",
+        must_show="zero lost turns, zero leaked leases",
+        scenarios=W7_PARTS,
+        claims=tuple(
+            _level(part, figure, _AT_MOST, 0) for part in W7_PARTS for figure in ("broken_rules", "failed_runs")
+        ),
+        columns=("broken_rules", "failed_runs", "failed_turns", "runs_per_min", "run_p99_s"),
+        arms=tuple(arm for arm in ARMS if arm in _FAULTY_ARMS),
+        checked=True,
+    ),
+    Workload(
+        name="w8",
+        title="Swap: three models on one box",
+        must_show="loads ≤ half of llama-swap's order; no turn starves",
+        scenarios=("w8-swap",),
+        claims=(
+            _ratio("w8-swap", "loads", _AT_MOST, 0.5, "llama-swap"),
+            _level("w8-swap", "longest_turn_s", _AT_MOST, 90.0),
+        ),
+        columns=("loads", "longest_turn_s", "interactive_runs_per_min", "batch_runs_per_min", "run_p50_s"),
+        arms=LAUNCHING_ARMS,
+    ),
+    Workload(
+        name="seed-flood",
+        title="The flood that turn admission was first measured on, with its light load",
+        must_show="what was measured on engines then: interactive 2.0× the router, batch 0.91×, a tie at light load",
+        scenarios=("w1", "w6-light"),
+        claims=(
+            _ratio("w1", "interactive_runs_per_min", _AT_LEAST, 2.0, ROUTER),
+            _ratio("w1", "interactive_p50_s", _AT_MOST, 0.53, ROUTER),
+            _ratio("w1", "batch_runs_per_min", _AT_LEAST, 0.91, ROUTER),
+            _ratio("w6-light", "runs_per_min", Relation.WITHIN, 0.02, ROUTER),
+        ),
+        columns=_CLASSES,
+        arms=tuple(arm for arm in ARMS if arm in (ROUTER, *OWN)),
+    ),
+    Workload(
+        name="seed-fanout",
+        title="Sixteen sub-agents at once, and one at a time",
+        must_show="what was measured on engines then: no slower than through the router but for 7 %",
+        scenarios=("seed-fanout", "seed-sequential"),
+        claims=(_ratio("seed-fanout", "tree_mean_s", _AT_MOST, 1.07, ROUTER),),
+        columns=("tree_mean_s", "run_p50_s", "prompt_cached_share"),
+        arms=tuple(arm for arm in ARMS if arm in (ROUTER, *OWN)),
+    ),
+    Workload(
+        name="seed-routing",
+        title="Eight in flight",
+        must_show="what was measured on engines then: as many runs as the router, 7 % more than round robin",
+        scenarios=("seed-routing",),
+        claims=(
+            _ratio("seed-routing", "runs_per_min", Relation.WITHIN, 0.02, ROUTER),
+            _ratio("seed-routing", "runs_per_min", _AT_LEAST, 1.07, "direct"),
+            _ratio("seed-routing", "prompt_cached_share", Relation.WITHIN, 0.02, ROUTER),
+        ),
+        columns=("runs_per_min", "run_p50_s", "prompt_cached_share", "cached_share"),
+        arms=tuple(arm for arm in ARMS if arm in ("direct", ROUTER, *OWN)),
+    ),
+)
+
+WORKLOADS: Final = {workload.name: workload for workload in _ALL}

@@ -1,0 +1,29 @@
+"""The document, from what is stored."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from benchmarks.measurements import STORED, document
+
+from benchmarks import measurements
+from luftpause.testkit.bench.results import file_name, to_json
+from testkit.bench.measured import result
+
+
+def test_each_stored_benchmark_has_its_section(tmp_path: Path) -> None:
+    assert "##" not in document(tmp_path).removeprefix("# Measurements")
+    (tmp_path / "bench").mkdir()
+    found = result(sglang_router_tuned=[1.0], turn_admission=[3.0])
+    (tmp_path / "bench" / file_name(found)).write_bytes(to_json(found))
+    shutil.copy(STORED / "door.json", tmp_path)
+    text = document(tmp_path)
+    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Scheduling", "## The LLM door"]
+    assert "../benchmarks/results/bench/w1-sim.svg" in text
+
+
+def test_it_is_written_where_it_belongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurements, "ROOT", tmp_path)
+    monkeypatch.setattr(measurements, "DOCUMENT", tmp_path / "MEASUREMENTS.md")
+    assert measurements.main() == 0
+    assert (tmp_path / "MEASUREMENTS.md").read_text(encoding="utf-8") == document(STORED)

@@ -1,0 +1,65 @@
+"""What stands in front of the engines."""
+
+import asyncio
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from luftpause.config.schema import Config
+from luftpause.testkit.bench.over_http import doors as module
+from luftpause.testkit.bench.over_http.doors import HTTP_ARMS, AbsentError, Front, answers, luftpause_config, open_door
+from luftpause.testkit.bench.workloads import OURS
+from luftpause.testkit.fake_engine.server import fake_engine
+from luftpause.testkit.sim.scenario import RouterFigures
+from testkit.running import run
+
+
+def front(folder: Path) -> Front:
+    urls = ("http://127.0.0.1:1", "http://127.0.0.1:2")
+    return Front(engines=urls, kind="vllm", model="fake-1b", router=RouterFigures(), folder=folder)
+
+
+def test_direct_is_the_engines_themselves(tmp_path: Path) -> None:
+    door = open_door("direct", front(tmp_path))
+    assert (door.urls, door.child) == (("http://127.0.0.1:1", "http://127.0.0.1:2"), None)
+    door.close()
+
+
+def test_luftpause_is_configured_as_its_schema_has_it(tmp_path: Path) -> None:
+    config = msgspec.convert(tomllib.loads(luftpause_config(front(tmp_path), "turn-admission")), Config)
+    assert [replica.url for replica in config.replicas] == ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+    assert config.scheduler.policy == "turn-admission"
+
+
+def test_what_is_not_here_is_absent_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    for arm in ("sglang-router", "sglang-router-manual", "sglang-router-tuned", "vllm-router"):
+        with pytest.raises(AbsentError, match=r"is not in \.venv-bench"):
+            open_door(arm, front(tmp_path))
+    with pytest.raises(AbsentError, match="simulation only"):
+        open_door("turn-admission-free", front(tmp_path))
+
+
+def test_our_policies_are_arms() -> None:
+    assert set(OURS) <= set(HTTP_ARMS)
+
+
+def test_a_door_that_does_not_start_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "luftpause_config", lambda *_: "nonsense = 1\n")
+    with pytest.raises(AbsentError, match="luftpause ended while starting"):
+        open_door("turn-admission", front(tmp_path))
+
+
+def test_a_door_answers_or_it_does_not() -> None:
+    async def asked() -> tuple[bool, bool]:
+        async with fake_engine() as url:
+            return await _in_thread(url, "fake-1b"), await _in_thread(url, "another")
+
+    assert run(asked()) == (True, False)
+    assert not answers("http://127.0.0.1:1", "fake-1b")
+
+
+async def _in_thread(url: str, model: str) -> bool:
+    return await asyncio.to_thread(answers, url, model)

@@ -1,0 +1,30 @@
+"""Results as rows of text."""
+
+from luftpause.testkit.bench.tables import NONE, arms_table, markdown, ratio_of, verdicts_table
+from luftpause.testkit.sim.figures import spread_of
+from testkit.bench.measured import result
+
+
+def test_a_figure_stands_with_its_spread_and_its_ratio() -> None:
+    arms = result(sglang_router_tuned=[10.0, 20.0], turn_admission=[20.0, 30.0]).arms
+    header, rows = arms_table(arms, ("runs_per_min", "run_p50_s"), "sglang-router-tuned")
+    assert header == ("arm", "runs/min", "run p50 s")
+    assert rows[0] == ("sglang-router-tuned", "15.0 (10.0–20.0)", NONE)
+    assert rows[1] == ("turn-admission", "25.0 (20.0–30.0) 1.75×", NONE)
+
+
+def test_verdicts_say_by_how_much() -> None:
+    header, rows = verdicts_table(result(sglang_router_tuned=[10.0], turn_admission=[16.0]).verdicts)
+    assert header[-1] == "÷ best other"
+    ratio = "w1: runs_per_min ≥ 2× sglang-router-tuned"
+    assert rows == [(ratio, "turn-admission", "1.6", "missed by 1.25×", "1.60× sglang-router-tuned")]
+    assert verdicts_table(result(sglang_router_tuned=[1.0], turn_admission=[2.0]).verdicts)[1][0][3] == "met"
+    assert verdicts_table(result(turn_admission=[2.0]).verdicts)[1][0][2:4] == (NONE, "not measured")
+
+
+def test_a_ratio_needs_a_seed_that_has_both() -> None:
+    assert ratio_of(spread_of([1.0, None]), spread_of([None, 2.0])) is None
+
+
+def test_columns_line_up() -> None:
+    assert markdown((("a", "bb"), [("1", "2")])) == "| a | bb |\n|---|----|\n| 1 | 2  |"
