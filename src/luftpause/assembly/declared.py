@@ -19,6 +19,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.residency.state import ResidencyLimits
 from luftpause.core.scheduling.routing import Routing, Rule
 from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.scheduler.settings import SchedulerSettings
@@ -137,6 +138,7 @@ def scheduler_settings(config: Config) -> SchedulerSettings:
         residency=ResidencyLimits(
             max_wait_s=seconds(config.launcher.max_wait), min_residency_s=seconds(config.launcher.min_residency)
         ),
+        working_set=WorkingSetLimits() if section.policy == "working-set" else None,
     )
     return SchedulerSettings(
         policy=section.policy,

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from luftpause.core.model.ids import ModelName
+from luftpause.core.scheduling.state import Limits
 from luftpause.testkit.sim.admission import TurnAdmission
 from luftpause.testkit.sim.arms import ARMS, make_arm
 from luftpause.testkit.sim.clients import SimRun, SimTurn
@@ -104,7 +105,7 @@ def test_a_router_leaves_a_home_that_is_down_or_far_too_busy() -> None:
 
 def test_turn_admission_caps_what_queues_and_holds_the_rest() -> None:
     pool = NotedPool()
-    arm = TurnAdmission(pool, setting(1), checked=True)
+    arm = TurnAdmission(pool, setting(1), Limits(), checked=True)
     arm.probed(0, (1, 1))
     one, two = turn(1), turn(2)
     arm.offered(one)
@@ -122,7 +123,7 @@ def test_turn_admission_caps_what_queues_and_holds_the_rest() -> None:
 
 def test_turn_admission_takes_a_replica_that_is_down_for_unhealthy() -> None:
     pool = NotedPool()
-    arm = TurnAdmission(pool, setting(), checked=True)
+    arm = TurnAdmission(pool, setting(), Limits(), checked=True)
     arm.probed(0, None)
     arm.probed(1, (0, 0))
     for key in range(3):

@@ -109,7 +109,8 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
         case TurnsRenewed():
             draft.renew(event.turns, now)
         case TurnFinished():
-            turns.end(draft, event.turn, now, paused=bool(event.tool_calls), answered=True, tools=event.tools)
+            ending = turns.Ending(bool(event.tool_calls), True, event.tools, event.usage)
+            turns.end(draft, event.turn, now, ending)
         case TurnFailed():
             replicas.leave_alone(draft, event, now)
             turns.end(draft, event.turn, now)

@@ -12,7 +12,16 @@ from immutables import Map
 from luftpause.core.model.ids import Instant, ModelName, PeerId, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
-from luftpause.core.scheduling.affinity import away_from, candidates, delisted, enlisted, keeps_room, pool_of, tied_to
+from luftpause.core.scheduling.affinity import (
+    away_from,
+    bound_to,
+    candidates,
+    delisted,
+    enlisted,
+    keeps_room,
+    pool_of,
+    tied_to,
+)
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.families import entered
 from luftpause.core.scheduling.lanes import Away, back, gone, inserted, renewed, taken_out
@@ -32,6 +41,7 @@ from luftpause.core.scheduling.state import (
     State,
     Turn,
 )
+from luftpause.core.scheduling.working_set.seats import seated, unseated
 
 
 class Draft:
@@ -66,6 +76,7 @@ class Draft:
         "tools",
         "turns",
         "untold",
+        "working_set",
     )
 
     def __init__(self, state: State) -> None:
@@ -93,6 +104,7 @@ class Draft:
         self.past = state.past
         self.tools = state.tools
         self.residency = state.residency
+        self.working_set = state.working_set
         self.is_review_due = False
         self.untold: TurnId | None = None
         self._actions: list[Action] = []
@@ -168,6 +180,8 @@ class Draft:
         if self.residency.models:
             self._follow_pause(run.model, old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
+        if run.kept or (old is not None and old.kept):
+            self._keep_tokens(old, run)
         if part not in self.run_deadlines.bucket_of and run.at_rest:
             bucket = self.run_deadlines.bucket(run.rests_since + self.limits.run_idle_expiry_s)
             self.run_deadlines = self.run_deadlines.put(part, bucket)
@@ -187,7 +201,11 @@ class Draft:
             self.is_review_due |= absence_of(run) is not None
         self.children = entered(self.children, run, None)
         self._keep_room(keeps_room(self.replicas, run), None)
+        if run.kept:
+            self._keep_tokens(run, None)
         self.run_deadlines = self.run_deadlines.drop(run.part)
+        if run.kept_until is not None:
+            self.working_set = self.working_set._replace(leases=self.working_set.leases.drop(run.part))
         models = tuple(model for model in self.models_of[run.run] if model != run.model)
         self.models_of = self.models_of.set(run.run, models) if models else self.models_of.delete(run.run)
 
@@ -218,6 +236,8 @@ class Draft:
     def dequeue(self, turn: TurnId) -> HeldTurn:
         """Take a turn out of its lane."""
         held = self.held[turn]
+        if held.claims is not None:
+            held = self.unclaim(held)
         self.held = self.held.delete(turn)
         self._leave_line(held)
         self.standings = self.standings.unqueued(held.payer)
@@ -233,6 +253,8 @@ class Draft:
         pool = pool_of(self.replicas, run, held.arrival)
         away = away_from(self.replicas, run, pool)
         if pool != held.pool or away != held.away_from:
+            if held.claims is not None:
+                held = self.unclaim(held)
             self._leave_line(held)
             held = held._replace(pool=pool, away_from=away)
             self.held = self.held.set(turn, held)
@@ -252,6 +274,7 @@ class Draft:
             placed=replica.placed + 1,
             batch=replica.batch + (arrival.service_class is ServiceClass.BATCH),
             returning=replica.returning + turn.returning,
+            seat=replica.seat if self.limits.working_set is None else seated(replica.seat, turn),
         )
         self.replicas = self.replicas.set(turn.replica, busier)
         payer = arrival.principal, arrival.caller
@@ -270,6 +293,7 @@ class Draft:
                 in_flight=replica.in_flight - 1,
                 batch=replica.batch - (arrival.service_class is ServiceClass.BATCH),
                 returning=replica.returning - turn.returning,
+                seat=replica.seat if self.limits.working_set is None else unseated(replica.seat, turn),
             )
             self.set_replica(lighter)
         payer = arrival.principal, arrival.caller
@@ -289,6 +313,25 @@ class Draft:
         self.turns = self.turns.set(turn.arrival.turn, turn._replace(returning=False))
         replica = self.replicas[turn.replica]
         self.set_replica(replica._replace(returning=replica.returning - 1))
+
+    def claim(self, held: HeldTurn, replica: Replica) -> None:
+        """Close a replica for a held turn; whoever had it closed for itself has it no more."""
+        other = replica.seat.claimed_by
+        if other is not None:
+            self.held = self.held.set(other, self.held[other]._replace(claims=None))
+        self.held = self.held.set(held.arrival.turn, held._replace(claims=replica.replica))
+        seat = replica.seat._replace(claimed_by=held.arrival.turn)
+        self.replicas = self.replicas.set(replica.replica, replica._replace(seat=seat))
+
+    def unclaim(self, held: HeldTurn) -> HeldTurn:
+        """Open the replica that is closed for a held turn; return the turn."""
+        assert held.claims is not None, f"nothing is closed for {held.arrival.turn}"
+        replica = self.replicas[held.claims]
+        self.set_replica(replica._replace(seat=replica.seat._replace(claimed_by=None)))
+        held = held._replace(claims=None)
+        if held.arrival.turn in self.held:
+            self.held = self.held.set(held.arrival.turn, held)
+        return held
 
     def track(self, turn: TurnId, peer: PeerId, now: Instant) -> None:
         """Count a turn as open: it has a dataplane, and a deadline there."""
@@ -318,6 +361,7 @@ class Draft:
             and self.run_deadlines is before.run_deadlines
             and self.replica_deadlines is before.replica_deadlines
             and self.residency is before.residency
+            and self.working_set is before.working_set
         ):
             return before
         return State(
@@ -344,6 +388,7 @@ class Draft:
             past=self.past,
             tools=self.tools,
             residency=self.residency,
+            working_set=self.working_set,
         )
 
     def _turn_bucket(self, now: Instant) -> Bucket:
@@ -358,6 +403,16 @@ class Draft:
             self.set_replica(before._replace(kept=before.kept - 1))
         if after is not None and (before is None or after.replica != before.replica):
             self.replicas = self.replicas.set(after.replica, after._replace(kept=after.kept + 1))
+
+    def _keep_tokens(self, before: Run | None, after: Run | None) -> None:
+        """Charge the homes of a paused run with what they keep for it."""
+        old = None if before is None or not before.kept else bound_to(self.replicas, before)
+        if old is not None and before is not None:
+            self.set_replica(old._replace(seat=old.seat._replace(kept=old.seat.kept - before.kept)))
+        new = None if after is None or not after.kept else bound_to(self.replicas, after)
+        if new is not None and after is not None:
+            seat = new.seat._replace(kept=new.seat.kept + after.kept)
+            self.replicas = self.replicas.set(new.replica, new._replace(seat=seat))
 
     def _set_standings(self, standings: Standings, payer: Payer) -> None:
         """Put the standings of a payer's parties in place of the old ones, and move those that wait."""

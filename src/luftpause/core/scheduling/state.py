@@ -34,6 +34,8 @@ from luftpause.core.scheduling.residency.state import Residency, ResidencyLimits
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.tool_history import Tools, open_step_s
 from luftpause.core.scheduling.wheel import Wheel
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.core.scheduling.working_set.state import LEASE_STEP_S, Measure, Seat, WorkingSet
 
 Service: TypeAlias = tuple[ReplicaKind, ModelName]
 """What a replica offers and a turn asks for."""
@@ -83,6 +85,7 @@ class Limits:
         slow_start: turns that a replica may have in flight when it comes back from an outage: enough to keep any engine
             busy, and no more than the smallest of them run at once.
         residency: for models that launchers load.
+        working_set: for the policy of that name; None: the policy is `turn-admission`.
     """
 
     turn_timeout_s: float = 600.0
@@ -90,6 +93,7 @@ class Limits:
     retry_after_s_max: float = 300.0
     slow_start: int = 4
     residency: ResidencyLimits = field(default_factory=ResidencyLimits)
+    working_set: WorkingSetLimits | None = None
 
 
 class Window(NamedTuple):
@@ -130,6 +134,7 @@ class Replica(NamedTuple):
         foreign: requests that others sent to its engine past us, as far as two reports agree.
         heard_at: when its last report came.
         draining: its model makes room for another or is unloaded: it takes no new turns.
+        seat: its memory, for policy `working-set`.
     """
 
     replica: ReplicaId
@@ -154,6 +159,7 @@ class Replica(NamedTuple):
     foreign: int = 0
     heard_at: Instant | None = None
     draining: bool = False
+    seat: Seat = Seat()
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""
@@ -188,6 +194,10 @@ class Run(NamedTuple):
         out_on: the tool that its pause will teach, from the end of the turn that called it to the arrival of the next
             one; None while that turn was answered already, or nobody knows what it called.
         waited_at: when a run that it was waiting for was last seen at work; None where that was never looked at.
+        measure: what its last answered turn came to, in tokens.
+        kept: tokens that its home keeps for it while it is paused; for policy `working-set`, as is what follows.
+        kept_until: when its home ceases to do so, and it may move; None where that is not kept.
+        loose: it is paused, and may move all the same.
     """
 
     run: RunId
@@ -204,6 +214,10 @@ class Run(NamedTuple):
     paused: bool = False
     out_on: ToolName | None = None
     waited_at: Instant | None = None
+    measure: Measure = Measure()
+    kept: int = 0
+    kept_until: Instant | None = None
+    loose: bool = False
 
     @property
     def part(self) -> Part:
@@ -236,6 +250,10 @@ class Turn(NamedTuple):
         seq: order of placement.
         in_run: whether its end changes its run: not if it stands alone, nor once the run has ended.
         returning: batch waits for its first token (see `Replica.returning`).
+        tokens: that its replica is charged with, for policy `working-set`, as is what follows.
+        expects: tokens of its prompt that it is sure to find in its replica's cache, as far as we know.
+        placed_at: when.
+        first_s: how long after that its first token came; None before.
     """
 
     arrival: TurnArrived
@@ -245,6 +263,10 @@ class Turn(NamedTuple):
     seq: int
     in_run: bool
     returning: bool = False
+    tokens: int = 0
+    expects: int = 0
+    placed_at: Instant = Instant(0.0)
+    first_s: float | None = None
 
 
 class HeldTurn(NamedTuple):
@@ -255,6 +277,8 @@ class HeldTurn(NamedTuple):
         seq: breaks ties.
         away_from: the home that it is to wait for once that takes turns again; None while it stands where it belongs.
             A home that began another life since is as good as none.
+        need: tokens that it needs where it begins, for policy `working-set`.
+        claims: the replica that is closed for it, for policy `working-set`.
     """
 
     arrival: TurnArrived
@@ -262,6 +286,8 @@ class HeldTurn(NamedTuple):
     seq: int
     pool: Pool
     away_from: Life | None = None
+    need: int = 0
+    claims: ReplicaId | None = None
 
     @property
     def lane(self) -> Lane:
@@ -307,12 +333,14 @@ class State(NamedTuple):
         past: what is remembered of replicas that have not been healthy since we were started.
         tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
         residency: launchers, and which of their models are up.
+        working_set: what policy `working-set` knows besides.
     """
 
     limits: Limits
     peer_deadlines: Wheel[PeerId]
     run_deadlines: Wheel[Part]
     replica_deadlines: Wheel[ReplicaId]
+    working_set: WorkingSet
     replicas: Map[ReplicaId, Replica] = Map()
     runs: Map[Part, Run] = Map()
     models_of: Map[RunId, tuple[ModelName, ...]] = Map()
@@ -348,6 +376,7 @@ def empty_state(limits: Limits) -> State:
         peer_deadlines=Wheel(step_s=_expiry_step_s(limits.turn_timeout_s)),
         run_deadlines=Wheel(step_s=_expiry_step_s(limits.run_idle_expiry_s)),
         replica_deadlines=Wheel(step_s=REOPENING_STEP_S),
+        working_set=WorkingSet(leases=Wheel(step_s=LEASE_STEP_S)),
         tools=Tools(step_s=open_step_s(limits.run_idle_expiry_s)),
     )
 

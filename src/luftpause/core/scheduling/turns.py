@@ -4,13 +4,13 @@ Knows the steps, not the rules: where a turn may go is in `affinity`, whether th
 turn is next in `fairness`.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final, NamedTuple
 
 from luftpause.core.model.ids import Instant, ModelName, RunId, ToolName, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason, no_such_model
 from luftpause.core.model.replicas import ReplicaKind
-from luftpause.core.model.turns import TurnShape
+from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling import lapsed
 from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.admission import takes_back, why_held
@@ -28,6 +28,28 @@ from luftpause.core.scheduling.residency.uses import left, model_of
 from luftpause.core.scheduling.services import KIND_WORDS, offered
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
+from luftpause.core.scheduling.working_set.books import learn, lease, need_of, note_first_token, rested
+from luftpause.core.scheduling.working_set.sending import stand_in, where_now
+from luftpause.core.scheduling.working_set.waiting import why_it_waits
+
+
+class Ending(NamedTuple):
+    """How a turn ended.
+
+    Attributes:
+        paused: whether it leaves its run paused on a tool rather than idle.
+        answered: whether its engine answered it whole, so that its replica holds the run's prefix for certain.
+        tools: names of the tools that it asked for.
+        usage: its tokens, as its engine reported them.
+    """
+
+    paused: bool = False
+    answered: bool = False
+    tools: tuple[ToolName, ...] = ()
+    usage: Usage | None = None
+
+
+UNANSWERED: Final = Ending()
 
 
 def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
@@ -47,18 +69,20 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     if run is not None and run.out_on is not None:
         draft.teach(run, arrived_at, now)  # whether it is placed or held, it is not out any more
     pool = pool_of(draft.replicas, run, arrival)
-    among = candidates(draft.replicas, draft.serving, pool)
-    chosen = _choose(draft, arrival, run, pool, among)
+    need = need_of(draft, arrival, run)
+    chosen = _choose(draft, arrival, run, pool, need)
     draft.track(arrival.turn, arrival.peer, now)
     if chosen is not None:
-        place(draft, arrival, run, chosen, held_s=arrival.age_s)
+        place(draft, arrival, run, chosen, held_s=arrival.age_s, now=now)
         return
     away = away_from(draft.replicas, run, pool)
-    draft.enqueue(HeldTurn(arrival, arrived_at, draft.take_seq(), pool, away))
+    draft.enqueue(HeldTurn(arrival, arrived_at, draft.take_seq(), pool, away, need))
     if run is not None:
         draft.set_run(run._replace(held=(*run.held, arrival.turn), out_on=None))
+    if draft.limits.working_set is not None:
+        stand_in(draft, draft.held[arrival.turn])
     if model is None:
-        draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
+        draft.order(HoldTurn(turn=arrival.turn, why=_why(draft, draft.held[arrival.turn], now)))
     else:
         draft.untold = arrival.turn  # it is told once it is known what becomes of its model
 
@@ -77,28 +101,11 @@ def unknown_model(draft: Draft, kind: ReplicaKind, model: ModelName) -> Refusal:
     return Refusal(reason=RefusalReason.UNKNOWN_MODEL, message=message)
 
 
-def end(
-    draft: Draft,
-    turn: TurnId,
-    now: Instant,
-    *,
-    paused: bool = False,
-    answered: bool = False,
-    tools: tuple[ToolName, ...] = (),
-) -> None:
-    """End an open turn, in flight or held; an unknown one changes nothing.
-
-    Args:
-        draft: what to change.
-        turn: the turn that is over.
-        now: the present.
-        paused: whether it leaves its run paused on a tool rather than idle.
-        answered: whether its engine answered it whole, so that its replica holds the run's prefix for certain.
-        tools: names of the tools that it asked for.
-    """
+def end(draft: Draft, turn: TurnId, now: Instant, ending: Ending = UNANSWERED) -> None:
+    """End an open turn, in flight or held; an unknown one changes nothing."""
     in_flight = draft.turns.get(turn)
     if in_flight is not None:
-        _end_in_flight(draft, in_flight, now, paused=paused, answered=answered, tools=tools)
+        _end_in_flight(draft, in_flight, now, ending)
     elif turn in draft.held:
         leave_queue(draft, turn, now)
 
@@ -106,7 +113,7 @@ def end(
 def is_news(state: State, turn: TurnId, now: Instant) -> bool:
     """Say whether the first token of a turn may change anything: as a rule nobody waits for it."""
     in_flight = state.turns.get(turn)
-    if in_flight is None or in_flight.returning:
+    if in_flight is None or in_flight.returning or (in_flight.tokens and in_flight.first_s is None):
         return True
     deadlines = state.peer_deadlines
     last_sign = state.open_by_peer[in_flight.arrival.peer][turn]
@@ -119,6 +126,8 @@ def hear(draft: Draft, turn: TurnId, now: Instant) -> None:
     in_flight = draft.turns.get(turn)
     if in_flight is not None and in_flight.returning:
         draft.settle_return(in_flight)
+    elif in_flight is not None and in_flight.tokens and in_flight.first_s is None:
+        note_first_token(draft, in_flight, now)
 
 
 def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
@@ -158,12 +167,13 @@ def _why_refused(draft: Draft, arrival: TurnArrived, model: Model | None, now: I
     return why_refused(draft, model, now)
 
 
-def _choose(
-    draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, among: Sequence[Replica]
-) -> Replica | None:
+def _choose(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int) -> Replica | None:
     """Return the replica that takes a turn at once; None when it is to wait."""
+    among = candidates(draft.replicas, draft.serving, pool)
     if arrival.shape is TurnShape.ERRAND:
         return nearest(among)
+    if draft.limits.working_set is not None:
+        return where_now(draft, arrival, run, pool, need)
     if somebody_waits(draft, pool, arrival.service_class):
         return None
     home = None if run is None else bound_to(draft.replicas, run)
@@ -194,6 +204,8 @@ def _why(draft: Draft, held: HeldTurn, now: Instant) -> HoldReason:
     of_model = why_model_held(draft.residency, draft.serving, held.arrival, now) if draft.residency.models else None
     if of_model is not None:
         return of_model
+    if draft.limits.working_set is not None:
+        return why_it_waits(draft.replicas, draft.serving, draft.held, held, draft.limits)
     return why_held(held.pool, candidates(draft.replicas, draft.serving, held.pool), held.arrival)
 
 
@@ -224,12 +236,12 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
     return run
 
 
-def _end_in_flight(
-    draft: Draft, turn: Turn, now: Instant, *, paused: bool, answered: bool, tools: tuple[ToolName, ...]
-) -> None:
+def _end_in_flight(draft: Draft, turn: Turn, now: Instant, ending: Ending) -> None:
     arrival = turn.arrival
+    paused, answered, tools, usage = ending
     if answered:
         _widen(draft, draft.replicas[turn.replica])
+        learn(draft, turn, usage, now)
     draft.discharge(turn)
     if draft.residency.of_replica:
         draft.residency = left(draft.residency, turn.replica, now)
@@ -244,9 +256,11 @@ def _end_in_flight(
         # It answered, so it lives and holds the prefix, whatever a probe said meanwhile.
         home, home_epoch = turn.replica, replica.epoch
     out_on = draft.tools.slowest(tools) if paused and not turns and not run.held else None
-    draft.set_run(
-        run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch, out_on=out_on)
-    )
+    run = run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch, out_on=out_on)
+    if draft.limits.working_set is not None:
+        run = rested(draft, run, turn, usage, now)
+        lease(draft, run)
+    draft.set_run(run)
 
 
 def _widen(draft: Draft, replica: Replica) -> None:

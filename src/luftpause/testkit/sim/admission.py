@@ -52,9 +52,9 @@ class TurnAdmission:
     With `checked`, the state is proved sound and every decision audited after each event.
     """
 
-    def __init__(self, pool: Pool, setting: Setting, *, checked: bool) -> None:
+    def __init__(self, pool: Pool, setting: Setting, limits: Limits, *, checked: bool) -> None:
         self._pool = pool
-        self.state: State = empty_state(Limits())
+        self.state: State = empty_state(limits)
         self._account = _account(setting, self.state.limits) if checked else None
         self._setting = setting
         self._open: dict[TurnId, SimTurn] = {}
@@ -117,7 +117,8 @@ class TurnAdmission:
 
     def probed(self, replica: int, load: tuple[int, int] | None) -> None:
         """Tell what was seen."""
-        seen = None if load is None else Load(running=load[0], waiting=load[1])
+        pool = self._setting.replicas[replica].engine.kv_tokens
+        seen = None if load is None else Load(running=load[0], waiting=load[1], kv_tokens=pool)
         self._tell(ReplicaProbed(replica=self._names[replica], healthy=load is not None, load=seen))
 
     def loaded(self, replica: int) -> None:

@@ -2,14 +2,16 @@
 
 from typing import Final
 
+from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.testkit.sim.admission import TurnAdmission
 from luftpause.testkit.sim.forwarding import Direct, Router
 from luftpause.testkit.sim.pool import Arm, Pool
 from luftpause.testkit.sim.setting import Setting
 from luftpause.testkit.sim.swap import Swap
 
-ARMS: Final = ("direct", "router", "turn-admission")
-LAUNCHING_ARMS: Final = ("llama-swap", "turn-admission")
+ARMS: Final = ("direct", "router", "turn-admission", "working-set")
+LAUNCHING_ARMS: Final = ("llama-swap", "turn-admission", "working-set")
 """Those that load and unload models, for a scenario that has some."""
 
 
@@ -28,7 +30,9 @@ def make_arm(name: str, pool: Pool, setting: Setting, *, checked: bool) -> Arm:
         case "router":
             return Router(pool, setting)
         case "turn-admission":
-            return TurnAdmission(pool, setting, checked=checked)
+            return TurnAdmission(pool, setting, Limits(), checked=checked)
+        case "working-set":
+            return TurnAdmission(pool, setting, Limits(working_set=WorkingSetLimits()), checked=checked)
         case "llama-swap":
             return Swap(pool, setting)
         case _:

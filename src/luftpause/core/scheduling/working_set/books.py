@@ -1,0 +1,114 @@
+"""What turns and runs are booked with under policy `working-set`, at each step of a turn's life."""
+
+from typing import Final
+
+from luftpause.core.model.ids import Instant
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape, Usage
+from luftpause.core.scheduling.affinity import bound_to
+from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.state import Run, Turn
+from luftpause.core.scheduling.working_set.keeping import keep_s, worth_s
+from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
+from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
+from luftpause.core.scheduling.working_set.lengths import prompt_tokens
+from luftpause.core.scheduling.working_set.seats import heard
+from luftpause.core.scheduling.working_set.state import Lengths, Measure
+
+FOREVER_S: Final = 1e9
+LOOK_AGAIN_S: Final = 1.0
+
+
+def need_of(draft: Draft, arrival: TurnArrived, run: Run | None) -> int:
+    """Return the tokens that a turn is charged with where it goes; 0 where it uses no memory to speak of."""
+    if draft.limits.working_set is None or arrival.kind is not ReplicaKind.GENERATIVE:
+        return 0
+    if arrival.shape is TurnShape.ERRAND:
+        return 0
+    lengths = draft.working_set.lengths.get(arrival.model, _LENGTHS)
+    return max(1, prompt_tokens(lengths, run, arrival) + int(lengths.reply))
+
+
+def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
+    """Return a turn that is about to be placed, with what its replica is charged for it."""
+    expects = 0
+    if run is not None and run.kept and run.home == turn.replica:
+        expects = run.measure.context
+    return turn._replace(tokens=need_of(draft, turn.arrival, run), expects=expects, placed_at=now)
+
+
+def note_first_token(draft: Draft, turn: Turn, now: Instant) -> None:
+    """Let a turn wait for its first token no longer."""
+    draft.turns = draft.turns.set(turn.arrival.turn, turn._replace(first_s=now - turn.placed_at))
+    replica = draft.replicas[turn.replica]
+    draft.set_replica(replica._replace(seat=heard(replica.seat, turn.arrival.turn)))
+
+
+def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
+    """Learn from a turn that its engine answered whole, before it is discharged."""
+    limits = draft.limits.working_set
+    if usage is None or limits is None or not turn.tokens:
+        return
+    model = turn.arrival.model
+    lengths = draft.working_set.lengths
+    after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival.prompt_bytes, usage)
+    draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
+    replica = draft.replicas[turn.replica]
+    seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
+    draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
+
+
+def lease(draft: Draft, run: Run) -> None:
+    """Look at a run when its place is kept no longer."""
+    leases = draft.working_set.leases
+    if run.kept_until is not None and run.part not in leases.bucket_of:
+        leases = leases.put(run.part, leases.bucket(run.kept_until))
+        draft.working_set = draft.working_set._replace(leases=leases)
+
+
+def lapse(draft: Draft, now: Instant) -> None:
+    """Let go the places of runs that are out on their tools for longer than that pays."""
+    parts, leases = draft.working_set.leases.take_due(now)
+    if not parts:
+        return
+    over: list[Run] = []
+    for part in parts:
+        run = draft.runs.get(part)
+        if run is None or run.kept_until is None:
+            continue
+        until = Instant(now + LOOK_AGAIN_S) if run.held else run.kept_until
+        bucket = leases.bucket(until)
+        if leases.is_due(bucket, now):
+            over.append(run)
+        else:
+            leases = leases.put(part, bucket)
+    draft.working_set = draft.working_set._replace(leases=leases)
+    for run in over:
+        draft.set_run(run._replace(kept=0, kept_until=None, loose=True))
+
+
+def rested(draft: Draft, run: Run, turn: Turn, usage: Usage | None, now: Instant) -> Run:
+    """Return a run whose last turn in flight has ended, with what its home keeps for it."""
+    limits = draft.limits.working_set
+    assert limits is not None
+    measure = run.measure
+    if usage is not None:
+        measure = Measure(turn.arrival.prompt_bytes, usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens)
+    elif turn.tokens:
+        measure = Measure(turn.arrival.prompt_bytes, turn.tokens, turn.tokens)
+    run = run._replace(measure=measure, kept=0, kept_until=None, loose=False)
+    if run.turns or not run.paused or run.held:
+        return run
+    home = bound_to(draft.replicas, run)
+    if home is None:
+        return run
+    seconds = FOREVER_S
+    if limits.forget:
+        seconds = keep_s(draft.tools, run.out_on, worth_s(home, run.service_class, limits))
+    if seconds <= 0:
+        return run._replace(loose=True)
+    return run._replace(kept=measure.context, kept_until=Instant(now + seconds))
+
+
+_LENGTHS = Lengths()
