@@ -24,24 +24,20 @@ from luftpause.core.scheduling.affinity import (
 )
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.families import entered
-from luftpause.core.scheduling.lanes import Away, back, gone, inserted, renewed, taken_out
+from luftpause.core.scheduling.lanes import Away, Line, renewed, stepped_out, stood_in
 from luftpause.core.scheduling.parts import followed, recounted
-from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.residency.uses import absence_of, gone_out, in_line, out_of_line
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.state import (
     Bucket,
     Decision,
     HeldTurn,
-    Lane,
-    Place,
-    Queue,
     Replica,
     Run,
     State,
     Turn,
 )
-from luftpause.core.scheduling.working_set.seats import seated, unseated
+from luftpause.core.scheduling.working_set.seats import keeping, opened, seated, unseated
 
 
 class Draft:
@@ -180,8 +176,7 @@ class Draft:
         if self.residency.models:
             self._follow_pause(run.model, old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
-        if run.kept or (old is not None and old.kept):
-            self._keep_tokens(old, run)
+        self._keep_tokens(old, run)
         if part not in self.run_deadlines.bucket_of and run.at_rest:
             bucket = self.run_deadlines.bucket(run.rests_since + self.limits.run_idle_expiry_s)
             self.run_deadlines = self.run_deadlines.put(part, bucket)
@@ -201,11 +196,9 @@ class Draft:
             self.is_review_due |= absence_of(run) is not None
         self.children = entered(self.children, run, None)
         self._keep_room(keeps_room(self.replicas, run), None)
-        if run.kept:
-            self._keep_tokens(run, None)
+        self._keep_tokens(run, None)
         self.run_deadlines = self.run_deadlines.drop(run.part)
-        if run.kept_until is not None:
-            self.working_set = self.working_set._replace(leases=self.working_set.leases.drop(run.part))
+        self.working_set = self.working_set.without(run.part)
         models = tuple(model for model in self.models_of[run.run] if model != run.model)
         self.models_of = self.models_of.set(run.run, models) if models else self.models_of.delete(run.run)
 
@@ -235,9 +228,7 @@ class Draft:
 
     def dequeue(self, turn: TurnId) -> HeldTurn:
         """Take a turn out of its lane."""
-        held = self.held[turn]
-        if held.claims is not None:
-            held = self.unclaim(held)
+        held = self.unclaim(self.held[turn])
         self.held = self.held.delete(turn)
         self._leave_line(held)
         self.standings = self.standings.unqueued(held.payer)
@@ -253,8 +244,7 @@ class Draft:
         pool = pool_of(self.replicas, run, held.arrival)
         away = away_from(self.replicas, run, pool)
         if pool != held.pool or away != held.away_from:
-            if held.claims is not None:
-                held = self.unclaim(held)
+            held = self.unclaim(held)
             self._leave_line(held)
             held = held._replace(pool=pool, away_from=away)
             self.held = self.held.set(turn, held)
@@ -274,11 +264,11 @@ class Draft:
             placed=replica.placed + 1,
             batch=replica.batch + (arrival.service_class is ServiceClass.BATCH),
             returning=replica.returning + turn.returning,
-            seat=replica.seat if self.limits.working_set is None else seated(replica.seat, turn),
+            seat=seated(replica.seat, turn) if turn.tokens else replica.seat,
         )
         self.replicas = self.replicas.set(turn.replica, busier)
         payer = arrival.principal, arrival.caller
-        self._set_standings(self.standings.placed(payer, turn.seq), payer)
+        self._set_standings(self.standings.placed(payer, turn.seq, turn.service), payer)
         self.is_review_due |= self.residency.is_pressed
 
     def discharge(self, turn: Turn) -> None:
@@ -293,12 +283,17 @@ class Draft:
                 in_flight=replica.in_flight - 1,
                 batch=replica.batch - (arrival.service_class is ServiceClass.BATCH),
                 returning=replica.returning - turn.returning,
-                seat=replica.seat if self.limits.working_set is None else unseated(replica.seat, turn),
+                seat=unseated(replica.seat, turn) if turn.tokens else replica.seat,
             )
             self.set_replica(lighter)
         payer = arrival.principal, arrival.caller
         self._set_standings(self.standings.ended(payer), payer)
         self.is_review_due |= self.residency.is_pressed
+
+    def settle(self, turn: Turn, more: int) -> None:
+        """Account for what a turn was worth beyond what it was charged with."""
+        payer = turn.arrival.principal, turn.arrival.caller
+        self._set_standings(self.standings.settled_service(payer, more), payer)
 
     def charge_load(self, payer: Payer) -> None:
         """Count a load that a payer's turn forced as a turn of theirs in flight."""
@@ -314,23 +309,13 @@ class Draft:
         replica = self.replicas[turn.replica]
         self.set_replica(replica._replace(returning=replica.returning - 1))
 
-    def claim(self, held: HeldTurn, replica: Replica) -> None:
-        """Close a replica for a held turn; whoever had it closed for itself has it no more."""
-        other = replica.seat.claimed_by
-        if other is not None:
-            self.held = self.held.set(other, self.held[other]._replace(claims=None))
-        self.held = self.held.set(held.arrival.turn, held._replace(claims=replica.replica))
-        seat = replica.seat._replace(claimed_by=held.arrival.turn)
-        self.replicas = self.replicas.set(replica.replica, replica._replace(seat=seat))
-
     def unclaim(self, held: HeldTurn) -> HeldTurn:
-        """Open the replica that is closed for a held turn; return the turn."""
-        assert held.claims is not None, f"nothing is closed for {held.arrival.turn}"
-        replica = self.replicas[held.claims]
-        self.set_replica(replica._replace(seat=replica.seat._replace(claimed_by=None)))
+        """Open the replica that is closed for a held turn, if one is; return the turn."""
+        if held.claims is None:
+            return held
+        self.set_replica(opened(self.replicas[held.claims]))
         held = held._replace(claims=None)
-        if held.arrival.turn in self.held:
-            self.held = self.held.set(held.arrival.turn, held)
+        self.held = self.held.set(held.arrival.turn, held)
         return held
 
     def track(self, turn: TurnId, peer: PeerId, now: Instant) -> None:
@@ -405,14 +390,10 @@ class Draft:
             self.replicas = self.replicas.set(after.replica, after._replace(kept=after.kept + 1))
 
     def _keep_tokens(self, before: Run | None, after: Run | None) -> None:
-        """Charge the homes of a paused run with what they keep for it."""
-        old = None if before is None or not before.kept else bound_to(self.replicas, before)
-        if old is not None and before is not None:
-            self.set_replica(old._replace(seat=old.seat._replace(kept=old.seat.kept - before.kept)))
-        new = None if after is None or not after.kept else bound_to(self.replicas, after)
-        if new is not None and after is not None:
-            seat = new.seat._replace(kept=new.seat.kept + after.kept)
-            self.replicas = self.replicas.set(new.replica, new._replace(seat=seat))
+        for run, sign in ((before, -1), (after, 1)):
+            home = None if run is None or not run.kept else bound_to(self.replicas, run)
+            if home is not None and run is not None:
+                self.set_replica(keeping(home, sign * run.kept))
 
     def _set_standings(self, standings: Standings, payer: Payer) -> None:
         """Put the standings of a payer's parties in place of the old ones, and move those that wait."""
@@ -420,35 +401,11 @@ class Draft:
         self.lineup = self.lineup.followed(old, standings, payer)
 
     def _stand_in_line(self, held: HeldTurn) -> None:
-        lanes: Map[Lane, tuple[Place, ...]] = self.lanes.get(held.pool) or Map()
-        lane, place = held.lane, held.place
-        self.away = gone(self.away, held)
-        places = lanes.get(lane)
-        lanes = lanes.set(lane, (place,) if places is None else inserted(places, place))
-        self.lanes = self.lanes.set(held.pool, lanes)
-        if places is None:
-            payer = lane[1:]
-            bit = self._bit_of((lane[0], held.pool))
-            self.lineup = self.lineup.joined(payer, self.standings.of_payer(payer), bit)
+        line = Line(self.lanes, self.away, self.queue_bits, self.lineup)
+        line = stood_in(line, held, self.standings.of_payer(held.payer))
+        self.lanes, self.away, self.queue_bits, self.lineup = line
 
     def _leave_line(self, held: HeldTurn) -> None:
-        lanes, lane = self.lanes[held.pool], held.lane
-        self.away = back(self.away, held)
-        places = taken_out(lanes[lane], held.place)
-        lanes = lanes.set(lane, places) if places else lanes.delete(lane)
-        self.lanes = self.lanes.set(held.pool, lanes) if lanes else self.lanes.delete(held.pool)
-        if not places:
-            queue, payer = (lane[0], held.pool), lane[1:]
-            bit = self.queue_bits[queue]
-            self.lineup = self.lineup.left(payer, self.standings.of_payer(payer), bit)
-            if not self.lineup.principals.queues & bit:
-                self.queue_bits = self.queue_bits.delete(queue)
-
-    def _bit_of(self, queue: Queue) -> Bits:
-        """Return the bit of a queue; one without a bit gets the lowest that is free."""
-        bit = self.queue_bits.get(queue)
-        if bit is None:
-            taken = self.lineup.principals.queues
-            bit = ~taken & (taken + 1)
-            self.queue_bits = self.queue_bits.set(queue, bit)
-        return bit
+        line = Line(self.lanes, self.away, self.queue_bits, self.lineup)
+        line = stepped_out(line, held, self.standings.of_payer(held.payer))
+        self.lanes, self.away, self.queue_bits, self.lineup = line

@@ -16,7 +16,7 @@ from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.families import last_at_work
 from luftpause.core.scheduling.state import Bucket, Part, State, Turn
 from luftpause.core.scheduling.turns import end, end_part, leave_queue
-from luftpause.core.scheduling.working_set.books import lapse
+from luftpause.core.scheduling.working_set.books import break_silences, lapse
 
 
 def next_deadline(state: State) -> Instant | None:
@@ -25,7 +25,7 @@ def next_deadline(state: State) -> Instant | None:
     opens_at = state.replica_deadlines.next_at()
     if turns_at is None or (runs_at is not None and runs_at < turns_at):
         turns_at = runs_at
-    models_at, leases_at = state.residency.look_at, state.working_set.leases.next_at()
+    models_at, leases_at = state.residency.look_at, state.working_set.next_at()
     if leases_at is not None and (models_at is None or leases_at < models_at):
         models_at = leases_at
     if models_at is not None and (opens_at is None or models_at < opens_at):
@@ -39,6 +39,7 @@ def expire(draft: Draft, now: Instant) -> None:
     _expire_runs(draft, now)
     _open_replicas(draft, now)
     lapse(draft, now)
+    break_silences(draft, now)
 
 
 def _expire_turns(draft: Draft, now: Instant) -> None:

@@ -14,13 +14,18 @@ from luftpause.core.scheduling.state import LAPSED_MAX, Run, Turn
 
 def remember(draft: Draft, turns: Iterable[Turn]) -> None:
     """Note turns in flight that are over as far as anybody knows; of too many those that were placed first go."""
-    lapsed = draft.lapsed.update({turn.arrival.turn: turn._replace(returning=False) for turn in turns})
+    lapsed = draft.lapsed.update({turn.arrival.turn: _silent(turn) for turn in turns})
     surplus = len(lapsed) - LAPSED_MAX
     if surplus > 0:
         in_order = sorted((turn.seq, name) for name, turn in lapsed.items())
         for _, name in in_order[:surplus]:
             lapsed = lapsed.delete(name)
     draft.lapsed = lapsed
+
+
+def _silent(turn: Turn) -> Turn:
+    """Return a turn that nobody waits for."""
+    return turn._replace(returning=False, first_s=0.0 if turn.first_s is None else turn.first_s)
 
 
 def revive(draft: Draft, turns: Iterable[TurnId], now: Instant) -> None:

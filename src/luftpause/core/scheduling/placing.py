@@ -9,7 +9,7 @@ from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.residency.leases import root_of
 from luftpause.core.scheduling.residency.uses import used
 from luftpause.core.scheduling.state import Replica, Run, Turn, without
-from luftpause.core.scheduling.working_set.books import booked
+from luftpause.core.scheduling.working_set.books import booked, watch
 
 
 def place(
@@ -39,6 +39,8 @@ def place(
     elif run is not None and _comes_back_to_a_full_home(run, replica):
         turn = turn._replace(returning=True)
     draft.charge(turn)
+    if turn.tokens:
+        watch(draft, replica.replica)
     if draft.residency.of_replica:
         root = None if run is None else root_of(run, draft.runs, draft.models_of)
         draft.residency = used(draft.residency, replica.replica, root)

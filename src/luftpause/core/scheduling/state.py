@@ -251,9 +251,11 @@ class Turn(NamedTuple):
         in_run: whether its end changes its run: not if it stands alone, nor once the run has ended.
         returning: batch waits for its first token (see `Replica.returning`).
         tokens: that its replica is charged with, for policy `working-set`, as is what follows.
+        service: what its payer is charged with, tenths of a token.
         expects: tokens of its prompt that it is sure to find in its replica's cache, as far as we know.
         placed_at: when.
         first_s: how long after that its first token came; None before.
+        late_at: when its replica ceases to await its first token.
     """
 
     arrival: TurnArrived
@@ -264,9 +266,11 @@ class Turn(NamedTuple):
     in_run: bool
     returning: bool = False
     tokens: int = 0
+    service: int = 0
     expects: int = 0
     placed_at: Instant = Instant(0.0)
     first_s: float | None = None
+    late_at: Instant = Instant(0.0)
 
 
 class HeldTurn(NamedTuple):
@@ -376,7 +380,8 @@ def empty_state(limits: Limits) -> State:
         peer_deadlines=Wheel(step_s=_expiry_step_s(limits.turn_timeout_s)),
         run_deadlines=Wheel(step_s=_expiry_step_s(limits.run_idle_expiry_s)),
         replica_deadlines=Wheel(step_s=REOPENING_STEP_S),
-        working_set=WorkingSet(leases=Wheel(step_s=LEASE_STEP_S)),
+        working_set=WorkingSet(leases=Wheel(step_s=LEASE_STEP_S), silences=Wheel(step_s=LEASE_STEP_S)),
+        standings=Standings(clock=None if limits.working_set is None or not limits.working_set.by_service else 0),
         tools=Tools(step_s=open_step_s(limits.run_idle_expiry_s)),
     )
 

@@ -24,6 +24,7 @@ from luftpause.core.scheduling.residency.view import DeviceView, ModelView, view
 from luftpause.core.scheduling.state import HeldTurn, Lane, Place, Replica, State, Window
 from luftpause.core.scheduling.tool_history import NOTHING_HEARD, History
 from luftpause.core.scheduling.tool_returns import return_law
+from luftpause.core.scheduling.working_set.waiting import why_it_waits
 
 TOOLS_SHOWN: Final = 50
 
@@ -265,4 +266,6 @@ def _reason(state: State, head: HeldTurn, now: Instant) -> HoldReason:
     ahead = state.lineup.first(state.queue_bits[head.queue])
     if ahead is not None and (ahead.principal, ahead.caller) != head.payer:
         return BehindCaller(caller=ahead.caller)
+    if state.limits.working_set is not None:
+        return why_it_waits(state.replicas, state.serving, state.held, head, state.limits)
     return why_held(head.pool, candidates(state.replicas, state.serving, head.pool), head.arrival)

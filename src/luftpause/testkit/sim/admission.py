@@ -1,4 +1,4 @@
-"""The arm `turn-admission`: the real scheduling core, told and obeyed as its shell would tell and obey it.
+"""The arms `turn-admission` and `working-set`: the real scheduling core, told and obeyed as by its shell.
 
 No engine and no agent is known here, only the pool and what was told.
 """
@@ -41,13 +41,14 @@ from luftpause.testkit.sim.clients import SimRun, SimTurn
 from luftpause.testkit.sim.model_account import ModelAccount
 from luftpause.testkit.sim.pool import Pool
 from luftpause.testkit.sim.setting import Setting
+from luftpause.testkit.sim.working_account import WorkingSetAccount
 
 PEER: Final = PeerId("sim")
 BYTES_PER_TOKEN: Final = 4
 
 
 class TurnAdmission:
-    """The scheduling core with its policy `turn-admission`.
+    """The scheduling core, with the policy that its limits name.
 
     With `checked`, the state is proved sound and every decision audited after each event.
     """
@@ -189,7 +190,9 @@ class TurnAdmission:
 
 
 def _account(setting: Setting, limits: Limits) -> Account | ModelAccount:
-    return ModelAccount(limits.residency) if setting.is_launched else Account(limits)
+    if setting.is_launched:
+        return ModelAccount(limits.residency)
+    return Account(limits) if limits.working_set is None else WorkingSetAccount(limits)
 
 
 def _launcher(setting: Setting) -> LauncherJoined:

@@ -2,22 +2,26 @@
 
 from typing import Final
 
-from luftpause.core.model.ids import Instant
+from luftpause.core.model.ids import Instant, ReplicaId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.affinity import bound_to
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.state import Run, Turn
-from luftpause.core.scheduling.working_set.keeping import keep_s, worth_s
+from luftpause.core.scheduling.working_set.keeping import keep_s, speed_of, worth_s
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
+from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, prompt_tokens, service_of
 from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
-from luftpause.core.scheduling.working_set.lengths import prompt_tokens
+from luftpause.core.scheduling.working_set.room import first_tokens_due
 from luftpause.core.scheduling.working_set.seats import heard
 from luftpause.core.scheduling.working_set.state import Lengths, Measure
 
 FOREVER_S: Final = 1e9
 LOOK_AGAIN_S: Final = 1.0
+SILENCE_S: Final = 2.0
+"""So much later than expected a first token may be."""
+HALF: Final = 0.5
 
 
 def need_of(draft: Draft, arrival: TurnArrived, run: Run | None) -> int:
@@ -35,7 +39,47 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     expects = 0
     if run is not None and run.kept and run.home == turn.replica:
         expects = run.measure.context
-    return turn._replace(tokens=need_of(draft, turn.arrival, run), expects=expects, placed_at=now)
+    tokens = need_of(draft, turn.arrival, run)
+    reply = int(draft.working_set.lengths.get(turn.arrival.model, _LENGTHS).reply)
+    service = service_of(max(0, tokens - reply), expects, reply) if tokens else 0
+    turn = turn._replace(tokens=tokens, service=service, expects=expects, placed_at=now)
+    return turn._replace(late_at=_late_at(draft, turn, max(0, tokens - reply - expects))) if tokens else turn
+
+
+def _late_at(draft: Draft, turn: Turn, prefill: int) -> Instant:
+    replica = draft.replicas[turn.replica]
+    awaited = sum(each.tokens for each in replica.seat.awaiting)
+    prefill_s = (awaited + prefill) / speed_of(replica)
+    streamed = draft.working_set.lengths.get(turn.arrival.model, _LENGTHS).streamed
+    return Instant(turn.placed_at + (SILENCE_S + 2 * prefill_s if streamed >= HALF else prefill_s))
+
+
+def watch(draft: Draft, name: ReplicaId) -> None:
+    """Look at a replica again that awaits as many first tokens as it may."""
+    limits, silences = draft.limits.working_set, draft.working_set.silences
+    replica = draft.replicas[name]
+    if limits is None or name in silences.bucket_of or not first_tokens_due(replica, limits):
+        return
+    bucket = silences.bucket(min(each.until for each in replica.seat.awaiting))
+    draft.working_set = draft.working_set._replace(silences=silences.put(name, bucket))
+
+
+def break_silences(draft: Draft, now: Instant) -> None:
+    """Take turns for under way that should be by now: an answer that is not streamed tells of no first token."""
+    names, silences = draft.working_set.silences.take_due(now)
+    if silences is draft.working_set.silences:
+        return
+    draft.working_set = draft.working_set._replace(silences=silences)
+    for name in names:
+        replica = draft.replicas.get(name)
+        if replica is None:
+            continue
+        awaiting = tuple(
+            each for each in replica.seat.awaiting if not silences.is_due(silences.bucket(each.until), now)
+        )
+        if awaiting != replica.seat.awaiting:
+            draft.set_replica(replica._replace(seat=replica.seat._replace(awaiting=awaiting)))
+        watch(draft, name)
 
 
 def note_first_token(draft: Draft, turn: Turn, now: Instant) -> None:
@@ -48,12 +92,17 @@ def note_first_token(draft: Draft, turn: Turn, now: Instant) -> None:
 def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
     """Learn from a turn that its engine answered whole, before it is discharged."""
     limits = draft.limits.working_set
-    if usage is None or limits is None or not turn.tokens:
+    if limits is None or not turn.tokens or usage is None or not makes_sense(usage):
         return
     model = turn.arrival.model
     lengths = draft.working_set.lengths
     after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival.prompt_bytes, usage)
+    after = after_answer(after, usage, turn.first_s, now - turn.placed_at)
     draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
+    if limits.by_service:
+        draft.settle(
+            turn, service_of(usage.prompt_tokens, usage.cached_tokens or 0, usage.completion_tokens) - turn.service
+        )
     replica = draft.replicas[turn.replica]
     seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
     draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
@@ -70,7 +119,7 @@ def lease(draft: Draft, run: Run) -> None:
 def lapse(draft: Draft, now: Instant) -> None:
     """Let go the places of runs that are out on their tools for longer than that pays."""
     parts, leases = draft.working_set.leases.take_due(now)
-    if not parts:
+    if leases is draft.working_set.leases:
         return
     over: list[Run] = []
     for part in parts:
@@ -93,7 +142,7 @@ def rested(draft: Draft, run: Run, turn: Turn, usage: Usage | None, now: Instant
     limits = draft.limits.working_set
     assert limits is not None
     measure = run.measure
-    if usage is not None:
+    if usage is not None and makes_sense(usage):
         measure = Measure(turn.arrival.prompt_bytes, usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens)
     elif turn.tokens:
         measure = Measure(turn.arrival.prompt_bytes, turn.tokens, turn.tokens)

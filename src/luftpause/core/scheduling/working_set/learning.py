@@ -45,7 +45,7 @@ def after_usage(seat: Seat, turn: Turn, usage: Usage, now: Instant, *, learns: b
 
 def after_report(seat: Seat, load: Load, now: Instant) -> Seat:
     """Return a replica's seat after its engine told of its memory; what it took back shrinks it."""
-    pool = seat.pool if load.kv_tokens is None else load.kv_tokens
+    pool = seat.pool if load.kv_tokens is None or load.kv_tokens <= 0 else load.kv_tokens
     before, counted = seat.preemptions, load.preemptions
     if pool != seat.pool or counted != before:
         seat = seat._replace(pool=pool, preemptions=counted)

@@ -15,6 +15,7 @@ class WorkingSetLimits:
         forget: a paused run's place is kept only while that pays; else as long as it is paused.
         interactive_weight: how much more an interactive run's return to its place is worth than a batch run's.
         learn: a replica's memory is learned from what it finds in its cache.
+        by_service: callers are served in order of what they had, in tokens; else by their turns in flight.
         claim: the first in line that fits nowhere closes a replica to those behind it.
     """
 
@@ -25,4 +26,5 @@ class WorkingSetLimits:
     forget: bool = True
     interactive_weight: float = 4.0
     learn: bool = True
+    by_service: bool = True
     claim: bool = True

@@ -1,26 +1,36 @@
 """What a replica's memory is charged with as turns come and go."""
 
 from luftpause.core.model.ids import TurnId
-from luftpause.core.scheduling.state import Turn
-from luftpause.core.scheduling.working_set.state import Seat
+from luftpause.core.scheduling.state import Replica, Turn
+from luftpause.core.scheduling.working_set.state import Awaiting, Seat
 
 
 def seated(seat: Seat, turn: Turn) -> Seat:
     """Return a replica's seat with one more turn in flight."""
-    if not turn.tokens:
+    seat = seat._replace(in_flight=seat.in_flight + turn.tokens)
+    if turn.first_s is not None:
         return seat
-    awaiting = (*seat.awaiting, (turn.arrival.turn, turn.tokens))
-    return seat._replace(in_flight=seat.in_flight + turn.tokens, awaiting=awaiting)
+    awaited = tuple(each for each in seat.awaiting if each.until > turn.placed_at)
+    awaiting = (*awaited, Awaiting(turn.arrival.turn, max(0, turn.tokens - turn.expects), turn.late_at))
+    return seat._replace(awaiting=awaiting)
 
 
 def unseated(seat: Seat, turn: Turn) -> Seat:
     """Return a replica's seat with one turn in flight fewer."""
-    if not turn.tokens:
-        return seat
     seat = seat._replace(in_flight=seat.in_flight - turn.tokens)
     return seat if turn.first_s is not None else heard(seat, turn.arrival.turn)
 
 
 def heard(seat: Seat, turn: TurnId) -> Seat:
     """Return a replica's seat when a turn's first token has come, or never will."""
-    return seat._replace(awaiting=tuple(each for each in seat.awaiting if each[0] != turn))
+    return seat._replace(awaiting=tuple(each for each in seat.awaiting if each.turn != turn))
+
+
+def keeping(replica: Replica, tokens: int) -> Replica:
+    """Return a replica that keeps so many tokens more, or fewer, for runs that are out on a tool."""
+    return replica._replace(seat=replica.seat._replace(kept=replica.seat.kept + tokens))
+
+
+def opened(replica: Replica) -> Replica:
+    """Return a replica closed for nobody."""
+    return replica._replace(seat=replica.seat._replace(claimed_by=None))

@@ -18,6 +18,7 @@ from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, services_of
+from luftpause.core.scheduling.working_set.claims import claim
 from luftpause.core.scheduling.working_set.keeping import speed_of
 from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, may_begin
 
@@ -28,10 +29,8 @@ def send(draft: Draft, now: Instant) -> None:
     """Place every held turn that may go now on the replicas that may have gained room."""
     while names := draft.take_stirred():
         for name in names:
-            replica = draft.replicas.get(name)
-            while replica is not None and not replica.draining and (held := _next(draft, replica)) is not None:
-                send_to(draft, draft.dequeue(held.arrival.turn), replica.replica, now)
-                replica = draft.replicas[name]
+            while (held := _next(draft, name)) is not None:
+                send_to(draft, draft.dequeue(held.arrival.turn), name, now)
 
 
 def send_to(draft: Draft, held: HeldTurn, name: ReplicaId, now: Instant) -> None:
@@ -76,15 +75,18 @@ def _takes(draft: Draft, replica: Replica, service_class: ServiceClass, need: in
 
 def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass) -> bool:
     """Say whether a replica is closed for a held turn of this class or a better one."""
-    claim = replica.seat.claimed_by
-    if claim is None:
+    holder = replica.seat.claimed_by
+    if holder is None:
         return False
-    return service_class is ServiceClass.BATCH or draft.held[claim].arrival.service_class is service_class
+    return service_class is ServiceClass.BATCH or draft.held[holder].arrival.service_class is service_class
 
 
-def _next(draft: Draft, replica: Replica) -> HeldTurn | None:
+def _next(draft: Draft, name: ReplicaId) -> HeldTurn | None:
     """Return the held turn that goes to a replica next; None when none may."""
     for service_class in CLASSES:
+        replica = draft.replicas.get(name)  # it may have been closed for the class before
+        if replica is None or replica.draining:
+            return None
         held = _next_at_home(draft, replica, service_class) or _next_to_begin(draft, replica, service_class)
         if held is not None:
             return held
@@ -113,9 +115,9 @@ def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) 
     ]
     if not queues or not may_begin(replica, limits):
         return None
-    claim = replica.seat.claimed_by
-    if claim is not None and is_closed(draft, replica, service_class):
-        held = draft.held[claim]
+    holder = replica.seat.claimed_by
+    if holder is not None and is_closed(draft, replica, service_class):
+        held = draft.held[holder]
         fits = held.arrival.service_class is service_class and has_tokens(replica, service_class, held.need, limits)
         return held if fits else None
     for held in _in_line(draft, service_class, queues):
@@ -123,7 +125,7 @@ def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) 
             return held
         if held.claims is None:
             if limits.claim:
-                draft.claim(held, replica)
+                claim(draft, held, replica)
             return None
     return None
 
@@ -150,4 +152,4 @@ def stand_in(draft: Draft, held: HeldTurn) -> None:
         if may_begin(replica, limits) and not is_closed(draft, replica, service_class)
     ]
     if able:
-        draft.claim(held, min(able, key=lambda replica: (replica.seat.charged, replica.order)))
+        claim(draft, held, min(able, key=lambda replica: (replica.seat.charged, replica.order)))

@@ -7,11 +7,24 @@ from typing import Final, NamedTuple
 
 from immutables import Map
 
-from luftpause.core.model.ids import Instant, ModelName, RunId, TurnId
+from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, TurnId
 from luftpause.core.scheduling.wheel import Wheel
 
 LEASE_STEP_S: Final = 0.125
 """A place is kept at most this much too long."""
+
+
+class Awaiting(NamedTuple):
+    """A turn in flight without a first token.
+
+    Attributes:
+        tokens: that it is expected to prefill.
+        until: by then it is taken to be under way all the same: not every answer tells of its first token.
+    """
+
+    turn: TurnId
+    tokens: int
+    until: Instant
 
 
 class Seat(NamedTuple):
@@ -20,8 +33,7 @@ class Seat(NamedTuple):
     Attributes:
         in_flight: of the turns in flight, prompts and expected replies.
         kept: contexts of runs that are out on a tool and expected back.
-        awaiting: turns in flight without a first token, in order of placement, each with the tokens that it is
-            expected to prefill.
+        awaiting: turns in flight without a first token, in order of placement.
         claimed_by: the held turn that the replica is closed for until it fits: no other run begins here meanwhile.
         pool: what its engine says that it has; None where it does not say.
         window: what it bears, as far as it was learned; None while nothing speaks against more.
@@ -34,7 +46,7 @@ class Seat(NamedTuple):
 
     in_flight: int = 0
     kept: int = 0
-    awaiting: tuple[tuple[TurnId, int], ...] = ()
+    awaiting: tuple[Awaiting, ...] = ()
     claimed_by: TurnId | None = None
     pool: int | None = None
     window: int | None = None
@@ -63,10 +75,12 @@ class Lengths(NamedTuple):
     Attributes:
         bytes_per_token: of a request's body, for one token of its prompt.
         reply: tokens of an answer.
+        streamed: share of answers whose first token was told before their end.
     """
 
     bytes_per_token: float = 4.0
     reply: float = 200.0
+    streamed: float = 1.0
 
 
 class Measure(NamedTuple):
@@ -89,7 +103,21 @@ class WorkingSet(NamedTuple):
     Attributes:
         lengths: of each model's texts.
         leases: when to look at a run whose place is kept.
+        silences: when to look at a replica that as many turns await their first token of as may.
     """
 
     leases: Wheel[tuple[RunId, ModelName]]
+    silences: Wheel[ReplicaId]
     lengths: Map[ModelName, Lengths] = Map()
+
+    def next_at(self) -> Instant | None:
+        """Return when to look at something next; None when there is nothing to look at."""
+        leases_at, silences_at = self.leases.next_at(), self.silences.next_at()
+        if leases_at is None or (silences_at is not None and silences_at < leases_at):
+            return silences_at
+        return leases_at
+
+    def without(self, part: tuple[RunId, ModelName]) -> "WorkingSet":
+        """Return the rest when a run is forgotten."""
+        leases = self.leases.drop(part)
+        return self if leases is self.leases else self._replace(leases=leases)
