@@ -12,16 +12,7 @@ from immutables import Map
 from luftpause.core.model.ids import Instant, ModelName, PeerId, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
-from luftpause.core.scheduling.affinity import (
-    away_from,
-    bound_to,
-    candidates,
-    delisted,
-    enlisted,
-    keeps_room,
-    pool_of,
-    tied_to,
-)
+from luftpause.core.scheduling.affinity import away_from, candidates, delisted, enlisted, keeps_room, pool_of, tied_to
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.families import entered
 from luftpause.core.scheduling.lanes import Away, Line, renewed, stepped_out, stood_in
@@ -32,6 +23,7 @@ from luftpause.core.scheduling.state import (
     Bucket,
     Decision,
     HeldTurn,
+    Pool,
     Replica,
     Run,
     State,
@@ -202,11 +194,6 @@ class Draft:
         models = tuple(model for model in self.models_of[run.run] if model != run.model)
         self.models_of = self.models_of.set(run.run, models) if models else self.models_of.delete(run.run)
 
-    def teach(self, run: Run, ended_at: Instant, now: Instant, *, is_lost: bool = False) -> None:
-        """Learn from a run's pause, if it is out on a tool: it ended then, or was given up. The run stays as it is."""
-        if run.out_on is not None:
-            self.tools = self.tools.taught(run.out_on, max(0.0, ended_at - run.ended_at), now, is_lost=is_lost)
-
     def arrival_of(self, turn: TurnId) -> TurnArrived | None:
         """Return who asked for what with an open turn, in flight or held; None when it is not open."""
         open_turn = self.turns.get(turn) or self.held.get(turn)
@@ -249,8 +236,12 @@ class Draft:
             held = held._replace(pool=pool, away_from=away)
             self.held = self.held.set(turn, held)
             self._stand_in_line(held)
-            for replica in candidates(self.replicas, self.serving, pool):
-                self._stirred[replica.replica] = None
+            self.stir(pool)
+
+    def stir(self, pool: Pool) -> None:
+        """Let those who wait for any replica of a pool be tried again."""
+        for replica in candidates(self.replicas, self.serving, pool):
+            self._stirred[replica.replica] = None
 
     def charge(self, turn: Turn) -> None:
         """Count a turn as in flight: on its replica, for its caller."""
@@ -302,12 +293,6 @@ class Draft:
     def discharge_load(self, payer: Payer) -> None:
         """The inverse of `charge_load`."""
         self._set_standings(self.standings.ended(payer), payer)
-
-    def settle_return(self, turn: Turn) -> None:
-        """Let batch wait for a turn in flight no longer, for which it did."""
-        self.turns = self.turns.set(turn.arrival.turn, turn._replace(returning=False))
-        replica = self.replicas[turn.replica]
-        self.set_replica(replica._replace(returning=replica.returning - 1))
 
     def unclaim(self, held: HeldTurn) -> HeldTurn:
         """Open the replica that is closed for a held turn, if one is; return the turn."""
@@ -391,9 +376,9 @@ class Draft:
 
     def _keep_tokens(self, before: Run | None, after: Run | None) -> None:
         for run, sign in ((before, -1), (after, 1)):
-            home = None if run is None or not run.kept else bound_to(self.replicas, run)
-            if home is not None and run is not None:
-                self.set_replica(keeping(home, sign * run.kept))
+            home = None if run is None or not run.kept else keeping(self.replicas, run, sign)
+            if home is not None:
+                self.set_replica(home)
 
     def _set_standings(self, standings: Standings, payer: Payer) -> None:
         """Put the standings of a payer's parties in place of the old ones, and move those that wait."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from luftpause.core.model.ids import Instant, PeerId, TurnId
 from luftpause.core.scheduling.adopting import adopt
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.state import LAPSED_MAX, Run, Turn
+from luftpause.core.scheduling.state import LAPSED_MAX, Run, Turn, at_work
 
 
 def remember(draft: Draft, turns: Iterable[Turn]) -> None:
@@ -37,7 +37,7 @@ def revive(draft: Draft, turns: Iterable[TurnId], now: Instant) -> None:
         adopt(draft, turn._replace(seq=draft.take_seq()), now)
         if turn.in_run:
             run = draft.runs[turn.arrival.part]
-            draft.set_run(run._replace(turns=(*run.turns, name), out_on=None))
+            draft.set_run(at_work(run)._replace(turns=(*run.turns, name)))
 
 
 def leave_run(draft: Draft, run: Run) -> None:

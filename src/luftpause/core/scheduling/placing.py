@@ -8,7 +8,7 @@ from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.residency.leases import root_of
 from luftpause.core.scheduling.residency.uses import used
-from luftpause.core.scheduling.state import Replica, Run, Turn, without
+from luftpause.core.scheduling.state import Replica, Run, Turn, at_work, without
 from luftpause.core.scheduling.working_set.books import booked, watch
 
 
@@ -46,15 +46,11 @@ def place(
         draft.residency = used(draft.residency, replica.replica, root)
     if run is not None:
         draft.set_run(
-            run._replace(
+            at_work(run)._replace(
                 home=replica.replica,
                 home_epoch=replica.epoch,
                 turns=(*run.turns, arrival.turn),
                 held=without(run.held, arrival.turn),
-                out_on=None,
-                kept=0,
-                kept_until=None,
-                loose=False,
             )
         )
     draft.order(PlaceTurn(turn=arrival.turn, run=arrival.run, replica=replica.replica, why=why, held_s=held_s))

@@ -65,7 +65,6 @@ EXPIRY_STEP_S_MIN = 0.001
 EXPIRY_STEP_S_MAX = 1.0
 """Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
 
-
 LAPSED_MAX = 1024
 """Turns given up for want of a sign of life that are remembered, those placed last."""
 
@@ -196,8 +195,7 @@ class Run(NamedTuple):
         waited_at: when a run that it was waiting for was last seen at work; None where that was never looked at.
         measure: what its last answered turn came to, in tokens.
         kept: tokens that its home keeps for it while it is paused; for policy `working-set`, as is what follows.
-        kept_until: when its home ceases to do so, and it may move; None where that is not kept.
-        loose: it is paused, and may move all the same.
+        kept_until: when its home ceases to do so, and it is `loose`: paused, and may move all the same.
     """
 
     run: RunId
@@ -255,7 +253,7 @@ class Turn(NamedTuple):
         expects: tokens of its prompt that it is sure to find in its replica's cache, as far as we know.
         placed_at: when.
         first_s: how long after that its first token came; None before.
-        late_at: when its replica ceases to await its first token.
+        late_at: when it is awaited no longer.
     """
 
     arrival: TurnArrived
@@ -281,8 +279,7 @@ class HeldTurn(NamedTuple):
         seq: breaks ties.
         away_from: the home that it is to wait for once that takes turns again; None while it stands where it belongs.
             A home that began another life since is as good as none.
-        need: tokens that it needs where it begins, for policy `working-set`.
-        claims: the replica that is closed for it, for policy `working-set`.
+        need: tokens that it needs where it begins; `claims` is the replica that is closed for it.
     """
 
     arrival: TurnArrived
@@ -384,6 +381,11 @@ def empty_state(limits: Limits) -> State:
         standings=Standings(clock=None if limits.working_set is None or not limits.working_set.by_service else 0),
         tools=Tools(step_s=open_step_s(limits.run_idle_expiry_s)),
     )
+
+
+def at_work(run: Run) -> Run:
+    """Return a run that is out on no tool, and for which no place is kept: it has a turn in flight."""
+    return run._replace(out_on=None, kept=0, kept_until=None, loose=False)
 
 
 def without(turns: tuple[TurnId, ...], turn: TurnId) -> tuple[TurnId, ...]:

@@ -28,7 +28,7 @@ from luftpause.core.scheduling.residency.uses import left, model_of
 from luftpause.core.scheduling.services import KIND_WORDS, offered
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
-from luftpause.core.scheduling.working_set.books import learn, lease, need_of, note_first_token, rested
+from luftpause.core.scheduling.working_set.books import learn, need_of, note_first_token, rested
 from luftpause.core.scheduling.working_set.sending import stand_in, where_now
 from luftpause.core.scheduling.working_set.waiting import why_it_waits
 
@@ -67,7 +67,7 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     run = _run_of(draft, arrival, now)
     arrived_at = instant_before(now, arrival.age_s)
     if run is not None and run.out_on is not None:
-        draft.teach(run, arrived_at, now)  # whether it is placed or held, it is not out any more
+        _teach(draft, run, arrived_at, now)  # whether it is placed or held, it is not out any more
     pool = pool_of(draft.replicas, run, arrival)
     need = need_of(draft, arrival, run)
     chosen = _choose(draft, arrival, run, pool, need)
@@ -125,7 +125,9 @@ def hear(draft: Draft, turn: TurnId, now: Instant) -> None:
     draft.renew((turn,), now)
     in_flight = draft.turns.get(turn)
     if in_flight is not None and in_flight.returning:
-        draft.settle_return(in_flight)
+        draft.turns = draft.turns.set(turn, in_flight._replace(returning=False))
+        replica = draft.replicas[in_flight.replica]
+        draft.set_replica(replica._replace(returning=replica.returning - 1))
     elif in_flight is not None and in_flight.tokens and in_flight.first_s is None:
         note_first_token(draft, in_flight, now)
 
@@ -153,7 +155,7 @@ def end_run(draft: Draft, run_id: RunId, now: Instant, *, why: str) -> None:
 
 def end_part(draft: Draft, run: Run, now: Instant, *, why: str) -> None:
     """Forget a run with one model, where none of its turns is held; with its last model it is forgotten altogether."""
-    draft.teach(run, now, now, is_lost=True)
+    _teach(draft, run, now, now, is_lost=True)
     if draft.lapsed:
         lapsed.leave_run(draft, run)
     draft.drop_run(run)
@@ -259,8 +261,13 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, ending: Ending) -> No
     run = run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch, out_on=out_on)
     if draft.limits.working_set is not None:
         run = rested(draft, run, turn, usage, now)
-        lease(draft, run)
     draft.set_run(run)
+
+
+def _teach(draft: Draft, run: Run, ended_at: Instant, now: Instant, *, is_lost: bool = False) -> None:
+    """Learn from a run's pause, if it is out on a tool: it ended then, or was given up. The run stays as it is."""
+    if run.out_on is not None:
+        draft.tools = draft.tools.taught(run.out_on, max(0.0, ended_at - run.ended_at), now, is_lost=is_lost)
 
 
 def _widen(draft: Draft, replica: Replica) -> None:

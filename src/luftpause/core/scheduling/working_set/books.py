@@ -2,14 +2,16 @@
 
 from typing import Final
 
-from luftpause.core.model.ids import Instant, ReplicaId
+from immutables import Map
+
+from luftpause.core.model.ids import Instant, ReplicaId, ToolName
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.affinity import bound_to
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.state import Run, Turn
-from luftpause.core.scheduling.working_set.keeping import keep_s, speed_of, worth_s
+from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
 from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, prompt_tokens, service_of
 from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
@@ -22,6 +24,8 @@ LOOK_AGAIN_S: Final = 1.0
 SILENCE_S: Final = 2.0
 """So much later than expected a first token may be."""
 HALF: Final = 0.5
+PATIENCE_MAX: Final = 2048
+NO_TOOL: Final = ToolName("")
 
 
 def need_of(draft: Draft, arrival: TurnArrived, run: Run | None) -> int:
@@ -147,17 +151,32 @@ def rested(draft: Draft, run: Run, turn: Turn, usage: Usage | None, now: Instant
     elif turn.tokens:
         measure = Measure(turn.arrival.prompt_bytes, turn.tokens, turn.tokens)
     run = run._replace(measure=measure, kept=0, kept_until=None, loose=False)
-    if run.turns or not run.paused or run.held:
+    return run if run.turns or run.held else kept_since(draft, run, now)
+
+
+def kept_since(draft: Draft, run: Run, now: Instant) -> Run:
+    """Return a run at rest with the place that its home keeps for it since it went out on its tool, if that pays."""
+    limits, home = draft.limits.working_set, bound_to(draft.replicas, run)
+    if limits is None or home is None or not run.paused:
         return run
-    home = bound_to(draft.replicas, run)
-    if home is None:
-        return run
-    seconds = FOREVER_S
-    if limits.forget:
-        seconds = keep_s(draft.tools, run.out_on, worth_s(home, run.service_class, limits))
-    if seconds <= 0:
+    seconds = _patience_s(draft, run, worth_s(home, run.service_class, limits), now) if limits.forget else FOREVER_S
+    until = Instant(run.ended_at + seconds)
+    if until <= now:
         return run._replace(loose=True)
-    return run._replace(kept=measure.context, kept_until=Instant(now + seconds))
+    run = run._replace(kept=run.measure.context, kept_until=until)
+    lease(draft, run)
+    return run
+
+
+def _patience_s(draft: Draft, run: Run, worth: float, now: Instant) -> float:
+    tool = NO_TOOL if run.out_on is None else run.out_on
+    key, known = (tool, run.service_class), draft.working_set.patience
+    patience, history = known.get(key), draft.tools.histories.get(tool)
+    if patience is None or is_stale(patience, 0 if history is None else history.returned, worth):
+        patience = found_out(draft.tools, tool, worth, now)
+        known = (Map() if len(known) >= PATIENCE_MAX else known).set(key, patience)
+        draft.working_set = draft.working_set._replace(patience=known)
+    return patience.seconds
 
 
 _LENGTHS = Lengths()

@@ -8,7 +8,9 @@ def claim(draft: Draft, turn: HeldTurn, replica: Replica) -> None:
     """Close a replica for a held turn; whoever had it closed for itself has it no more."""
     other = replica.seat.claimed_by
     if other is not None:
-        draft.held = draft.held.set(other, draft.held[other]._replace(claims=None))
+        displaced = draft.held[other]
+        draft.held = draft.held.set(other, displaced._replace(claims=None))
+        draft.stir(displaced.pool)
     name = turn.arrival.turn
     draft.held = draft.held.set(name, turn._replace(claims=replica.replica))
     closed = replica._replace(seat=replica.seat._replace(claimed_by=name))

@@ -1,7 +1,8 @@
 """What a replica's memory is charged with as turns come and go."""
 
 from luftpause.core.model.ids import TurnId
-from luftpause.core.scheduling.state import Replica, Turn
+from luftpause.core.scheduling.affinity import Replicas, bound_to
+from luftpause.core.scheduling.state import Replica, Run, Turn
 from luftpause.core.scheduling.working_set.state import Awaiting, Seat
 
 
@@ -26,9 +27,12 @@ def heard(seat: Seat, turn: TurnId) -> Seat:
     return seat._replace(awaiting=tuple(each for each in seat.awaiting if each.turn != turn))
 
 
-def keeping(replica: Replica, tokens: int) -> Replica:
-    """Return a replica that keeps so many tokens more, or fewer, for runs that are out on a tool."""
-    return replica._replace(seat=replica.seat._replace(kept=replica.seat.kept + tokens))
+def keeping(replicas: Replicas, run: Run, sign: int) -> Replica | None:
+    """Return the home of a run that is out on a tool, with its tokens kept there too, or no more; None without one."""
+    home = bound_to(replicas, run)
+    if home is None:
+        return None
+    return home._replace(seat=home.seat._replace(kept=home.seat.kept + sign * run.kept))
 
 
 def opened(replica: Replica) -> Replica:

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from immutables import Map
 
-from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, ToolName, TurnId
+from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.wheel import Wheel
 
 LEASE_STEP_S: Final = 0.125
@@ -97,11 +98,26 @@ class Measure(NamedTuple):
     context: int = 0
 
 
+class Patience(NamedTuple):
+    """How long runs of a class are waited for that are out on a tool.
+
+    Attributes:
+        returned: how often runs had come back from it when that was found out.
+        worth_s: what a return was worth then.
+        seconds: how long.
+    """
+
+    returned: int
+    worth_s: float
+    seconds: float
+
+
 class WorkingSet(NamedTuple):
     """What is known beside replicas and runs.
 
     Attributes:
         lengths: of each model's texts.
+        patience: of each tool and class, as it was found out last; empty stands for a tool that nobody knows.
         leases: when to look at a run whose place is kept.
         silences: when to look at a replica that as many turns await their first token of as may.
     """
@@ -109,6 +125,7 @@ class WorkingSet(NamedTuple):
     leases: Wheel[tuple[RunId, ModelName]]
     silences: Wheel[ReplicaId]
     lengths: Map[ModelName, Lengths] = Map()
+    patience: Map[tuple[ToolName, ServiceClass], Patience] = Map()
 
     def next_at(self) -> Instant | None:
         """Return when to look at something next; None when there is nothing to look at."""
