@@ -13,6 +13,7 @@ from core.scheduling.residency.words import model as model_spec
 from luftpause.core.dialects.engine_metrics import parse_load
 from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.models import EnginePhase, ModelGroup
+from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
     Event,
@@ -33,7 +34,9 @@ from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import LauncherLost, LoadAsked, LoadProgressed, PinAsked
 from luftpause.core.scheduling.residency.reasons import explain_unload
 from luftpause.core.scheduling.residency.view import ModelView
+from luftpause.core.scheduling.state import Limits
 from luftpause.core.scheduling.view import view
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 
 Told = Callable[..., Event]
 
@@ -49,6 +52,9 @@ def replayed(text: str) -> str:
     world, lines = World(), list[str]()
     for line in text.splitlines():
         if line.startswith("#"):
+            lines.append(line)
+        elif line.startswith("policy "):
+            world = World(limits=Limits(working_set=WorkingSetLimits()))
             lines.append(line)
         elif line and not line.startswith(" "):
             happened = [f"  {words}" for words in carried_out(world, line)]
@@ -95,6 +101,7 @@ def shown(world: World) -> list[str]:
             f"{each.name} is {each.phase.value}: "
             f"{each.in_flight} of {each.capacity or 'any number'} in flight, {each.kept} kept"
             + (f", a window of {each.window.size}" if each.window else "")
+            + (f", {each.tokens.in_flight}+{each.tokens.kept} of {each.tokens.capacity} tokens" if each.tokens else "")
             for each in seen.replicas
         ),
         *(
@@ -130,9 +137,11 @@ def arrive(
     model: str = "m",
     age: str = "0",
     parent: str = "",
+    tokens: str = "0",
 ) -> Event:
+    """`tokens` are four bytes each."""
     made = arrived(turn, run, batch="batch" in marks, caller=caller, model=model, age_s=float(age))
-    return replace(made, parent=RunId(parent) if parent else None)
+    return replace(made, parent=RunId(parent) if parent else None, prompt_bytes=4 * int(tokens))
 
 
 def launcher(name: str, *told: str, ram: str = "10") -> Event:
@@ -162,15 +171,26 @@ def launcher(name: str, *told: str, ram: str = "10") -> Event:
     return joined(*specs, launcher=name, ram=float(ram), engines=tuple(engines))
 
 
-def finish(turn: str, tools: str = "0") -> Event:
-    """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these."""
-    return finished(turn, tools=int(tools) if tools.isdigit() else tools.split(","))
+def finish(turn: str, tools: str = "0", prompt: str = "", reply: str = "100", cached: str = "0") -> Event:
+    """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these.
+
+    With `prompt` the engine reports its tokens.
+    """
+    made = finished(turn, tools=int(tools) if tools.isdigit() else tools.split(","))
+    if not prompt:
+        return made
+    usage = Usage(prompt_tokens=int(prompt), completion_tokens=int(reply), cached_tokens=int(cached))
+    return replace(made, usage=usage)
 
 
-def probe(name: str, *cause: str, running: str = "", waiting: str = "") -> Event:
+def probe(name: str, *cause: str, running: str = "", waiting: str = "", kv: str = "", preempted: str = "") -> Event:
     """`probe a` reports no load, `probe a running=2 waiting=1` one; any other words are why it is not healthy."""
     load = (int(running), int(waiting)) if running else (0, None)
-    return probed(name, *load, healthy=not cause, cause=" ".join(cause))
+    made = probed(name, *load, healthy=not cause, cause=" ".join(cause))
+    if made.load is None or not (kv or preempted):
+        return made
+    told = replace(made.load, kv_tokens=int(kv) if kv else None, preemptions=int(preempted) if preempted else None)
+    return replace(made, load=told)
 
 
 def ranks(name: str, *loads: str) -> Event:

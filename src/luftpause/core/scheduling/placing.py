@@ -53,7 +53,7 @@ def place(
                 held=without(run.held, arrival.turn),
             )
         )
-    draft.order(PlaceTurn(turn=arrival.turn, run=arrival.run, replica=replica.replica, why=why, held_s=held_s))
+    draft.order(PlaceTurn(turn=arrival.turn, run=arrival.run, replica=replica.replica, why=turn.why, held_s=held_s))
 
 
 def _comes_back_to_a_full_home(run: Run, replica: Replica) -> bool:

@@ -13,6 +13,8 @@ class PlacedBecause(Enum):
 
     HOME = "its run's last turn ran there"
     LEAST_LOADED = "fewest turns in flight"
+    MOST_ROOM = "most of its memory is free"
+    PLACE_LAPSED = "its place at home was not kept any longer"
     HOME_LOST = "its home replica is unhealthy or gone"
     RESYNCED = "its dataplane says that it runs there"
 

@@ -5,6 +5,7 @@ Knows how the state is shown as JSON, and nothing of how it comes about.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Final
 
 import msgspec
@@ -112,6 +113,7 @@ def _replica(replica: ReplicaView) -> Json:
         "why": replica.why,
         "load": None if load is None else {"running": load.running, "waiting": load.waiting},
         "foreign": replica.foreign,
+        "tokens": None if replica.tokens is None else asdict(replica.tokens),
     }
 
 

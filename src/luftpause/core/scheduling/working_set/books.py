@@ -10,6 +10,7 @@ from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.affinity import bound_to
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.state import Run, Turn
 from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
@@ -46,7 +47,12 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     tokens = need_of(draft, turn.arrival, run)
     reply = int(draft.working_set.lengths.get(turn.arrival.model, _LENGTHS).reply)
     service = service_of(max(0, tokens - reply), expects, reply) if tokens else 0
-    turn = turn._replace(tokens=tokens, service=service, expects=expects, placed_at=now)
+    why = turn.why
+    if why is PlacedBecause.LEAST_LOADED:
+        why = PlacedBecause.MOST_ROOM
+    elif why is PlacedBecause.HOME_LOST and run is not None and run.loose:
+        why = PlacedBecause.PLACE_LAPSED
+    turn = turn._replace(why=why, tokens=tokens, service=service, expects=expects, placed_at=now)
     return turn._replace(late_at=_late_at(draft, turn, max(0, tokens - reply - expects))) if tokens else turn
 
 
