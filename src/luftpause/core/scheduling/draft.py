@@ -281,11 +281,6 @@ class Draft:
         self._set_standings(self.standings.ended(payer), payer)
         self.is_review_due |= self.residency.is_pressed
 
-    def settle(self, turn: Turn, more: int) -> None:
-        """Account for what a turn was worth beyond what it was charged with."""
-        payer = turn.arrival.principal, turn.arrival.caller
-        self._set_standings(self.standings.settled_service(payer, more), payer)
-
     def charge_load(self, payer: Payer) -> None:
         """Count a load that a payer's turn forced as a turn of theirs in flight."""
         self._set_standings(self.standings.placed(payer, self.take_seq()), payer)

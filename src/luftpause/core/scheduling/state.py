@@ -50,7 +50,7 @@ Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
 """Held turns of one pool that differ by arrival only: where the first fits not, none does."""
 
 Place: TypeAlias = tuple[float, int, TurnId]
-"""A held turn's place in its lane: instant of arrival, sequence number, turn."""
+"""A held turn's place in its lane: when it counts as arrived, sequence number, turn."""
 
 Part: TypeAlias = tuple[RunId, ModelName]
 """A run as far as one model takes part in it: what one model has cached, and waits for, is none of another's."""
@@ -252,8 +252,7 @@ class Turn(NamedTuple):
         service: what its payer is charged with, tenths of a token.
         expects: tokens of its prompt that it is sure to find in its replica's cache, as far as we know.
         placed_at: when.
-        first_s: how long after that its first token came; None before.
-        late_at: when it is awaited no longer.
+        first_s: how long after that its first token came; until `late_at` that is awaited.
     """
 
     arrival: TurnArrived
@@ -276,7 +275,7 @@ class HeldTurn(NamedTuple):
 
     Attributes:
         arrived_at: counts what it waited elsewhere before.
-        seq: breaks ties.
+        seq: breaks ties. In its lane it counts as arrived at `ranked_at`.
         away_from: the home that it is to wait for once that takes turns again; None while it stands where it belongs.
             A home that began another life since is as good as none.
         need: tokens that it needs where it begins; `claims` is the replica that is closed for it.
@@ -286,6 +285,7 @@ class HeldTurn(NamedTuple):
     arrived_at: Instant
     seq: int
     pool: Pool
+    ranked_at: Instant
     away_from: Life | None = None
     need: int = 0
     claims: ReplicaId | None = None
@@ -308,7 +308,7 @@ class HeldTurn(NamedTuple):
     @property
     def place(self) -> Place:
         """Where in the lane it stands."""
-        return self.arrived_at, self.seq, self.arrival.turn
+        return self.ranked_at, self.seq, self.arrival.turn
 
 
 class State(NamedTuple):

@@ -30,6 +30,7 @@ from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State,
 from luftpause.core.scheduling.windows import after_answer
 from luftpause.core.scheduling.working_set.books import learn, need_of, note_first_token, rested
 from luftpause.core.scheduling.working_set.sending import stand_in, where_now
+from luftpause.core.scheduling.working_set.trees import as_in_its_tree, ranked_at
 from luftpause.core.scheduling.working_set.waiting import why_it_waits
 
 
@@ -64,6 +65,9 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
         return
     if arrival.age_s != age_in(arrival.age_s):  # it goes into the state, which must be comparable and writable
         arrival = replace(arrival, age_s=age_in(arrival.age_s))
+    policy = draft.limits.working_set
+    if policy is not None and policy.trees:
+        arrival = as_in_its_tree(draft, arrival)
     run = _run_of(draft, arrival, now)
     arrived_at = instant_before(now, arrival.age_s)
     if run is not None and run.out_on is not None:
@@ -76,10 +80,11 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
         place(draft, arrival, run, chosen, held_s=arrival.age_s, now=now)
         return
     away = away_from(draft.replicas, run, pool)
-    draft.enqueue(HeldTurn(arrival, arrived_at, draft.take_seq(), pool, away, need))
+    ranked = ranked_at(draft, arrival, run, arrived_at) if policy is not None and policy.trees else arrived_at
+    draft.enqueue(HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, away, need))
     if run is not None:
         draft.set_run(run._replace(held=(*run.held, arrival.turn), out_on=None))
-    if draft.limits.working_set is not None:
+    if policy is not None:
         stand_in(draft, draft.held[arrival.turn])
     if model is None:
         draft.order(HoldTurn(turn=arrival.turn, why=_why(draft, draft.held[arrival.turn], now)))

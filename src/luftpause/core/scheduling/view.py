@@ -279,7 +279,7 @@ def _row(state: State, queues: list[tuple[Place, ...]], first: HeldTurn, caller:
         service_class=first.arrival.service_class,
         caller=caller,
         count=sum(map(len, queues)),
-        oldest_s=now - min(queues)[0][0],
+        oldest_s=now - state.held[min(queues)[0][2]].arrived_at,
         reason=_reason(state, first, now),
     )
 

@@ -85,11 +85,6 @@ class Book:
         home = self._bound_home(life)
         return life.home if home is not None and home.takes_turns and home.serves(offer) else None
 
-    def is_generating(self, offer: TurnArrived) -> bool:
-        """Say whether the run of a turn has another one in flight."""
-        life = self._life_of(offer)
-        return life is not None and bool(life.flying)
-
     def kept_on(self, name: ReplicaId) -> int:
         """Return how many interactive runs are out on a tool and will come back to a replica."""
         return sum(

@@ -43,8 +43,8 @@ class WorkingSetAccount(Account):
 
     def _sites_for(self, offer: TurnArrived) -> list[ReplicaId]:
         """Return the replicas that a turn may go to: a paused run may move once its place is not kept any more."""
-        pinned = self.book.pinned_to(offer)
-        if pinned is not None and self.book.is_generating(offer):
+        pinned, life = self.book.pinned_to(offer), self.book.lives.get(offer.part)
+        if pinned is not None and life is not None and life.flying:
             return [pinned]
         return [name for name, site in self.book.sites.items() if site.takes_turns and site.serves(offer)]
 

@@ -110,9 +110,7 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
     after = after_answer(after, usage, turn.first_s, now - turn.placed_at)
     draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
     if limits.by_service:
-        draft.settle(
-            turn, service_of(usage.prompt_tokens, usage.cached_tokens or 0, usage.completion_tokens) - turn.service
-        )
+        _settle(draft, turn, usage)
     replica = draft.replicas[turn.replica]
     seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
     draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
@@ -145,6 +143,14 @@ def lapse(draft: Draft, now: Instant) -> None:
     draft.working_set = draft.working_set._replace(leases=leases)
     for run in over:
         draft.set_run(run._replace(kept=0, kept_until=None, loose=True))
+
+
+def _settle(draft: Draft, turn: Turn, usage: Usage) -> None:
+    """Charge the payer of a turn with what it was worth in place of what it seemed to be."""
+    payer, before = (turn.arrival.principal, turn.arrival.caller), draft.standings
+    worth = service_of(usage.prompt_tokens, usage.cached_tokens or 0, usage.completion_tokens)
+    draft.standings = before.settled_service(payer, worth - turn.service)
+    draft.lineup = draft.lineup.followed(before, draft.standings, payer)
 
 
 def rested(draft: Draft, run: Run, turn: Turn, usage: Usage | None, now: Instant) -> Run:

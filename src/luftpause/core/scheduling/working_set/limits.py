@@ -16,6 +16,7 @@ class WorkingSetLimits:
         interactive_weight: how much more an interactive run's return to its place is worth than a batch run's.
         learn: a replica's memory is learned from what it finds in its cache.
         by_service: callers are served in order of what they had, in tokens; else by their turns in flight.
+        trees: runs stand where their tree stands, see `trees.py`.
         claim: the first in line that fits nowhere closes a replica to those behind it.
     """
 
@@ -27,4 +28,5 @@ class WorkingSetLimits:
     interactive_weight: float = 4.0
     learn: bool = True
     by_service: bool = True
+    trees: bool = True
     claim: bool = True

@@ -24,6 +24,9 @@ from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, may_
 
 CLASSES: Final = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
 
+WAIT_STEP_S: Final = 0.25
+"""Waits that differ by less are alike: then it counts where more is free."""
+
 
 def send(draft: Draft, now: Instant) -> None:
     """Place every held turn that may go now on the replicas that may have gained room."""
@@ -51,13 +54,14 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
         waits = (service_class, pool) in draft.queue_bits
         return home if home is not None and not waits and goes_on(home, service_class, limits) else None
     best: Replica | None = None
-    best_rank = (0.0, 0, 0)
+    best_rank = (0, 0, 0)
     home_name = None if run is None or (bound := bound_to(draft.replicas, run)) is None else bound.replica
     for replica in among:
         if not _takes(draft, replica, service_class, need):
             continue
         saved = run.measure.context if run is not None and replica.replica == home_name else 0
-        rank = ((replica.seat.charged - saved) / speed_of(replica), replica.in_flight, replica.order)
+        wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
+        rank = (int(wait_s / WAIT_STEP_S), replica.seat.charged, replica.order)
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
     return best
