@@ -83,7 +83,10 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
     if past is not None:
         draft.past = draft.past.delete(known.replica)
         if not known.seen_healthy:
-            fresh = fresh._replace(placed=known.placed + past.placed, window=past.window)
+            seat = fresh.seat
+            if draft.limits.working_set is not None:
+                seat = seat._replace(speed=past.speed, window=past.bears)
+            fresh = fresh._replace(placed=known.placed + past.placed, window=past.window, seat=seat)
     if fresh == known:
         return
     draft.set_replica(fresh)

@@ -61,8 +61,7 @@ Life: TypeAlias = tuple[ReplicaId, int]
 Bucket: TypeAlias = int
 """A deadline, rounded up as a `Wheel` does it."""
 
-EXPIRY_STEP_S_MIN = 0.001
-EXPIRY_STEP_S_MAX = 1.0
+EXPIRY_STEP_S_MIN, EXPIRY_STEP_S_MAX = 0.001, 1.0
 """Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
 
 LAPSED_MAX = 1024
@@ -172,10 +171,12 @@ def services_of(spec: ReplicaSpec | None) -> tuple[Service, ...]:
 
 
 class Past(NamedTuple):
-    """What a scheduler before us knew of a replica: turns ever placed there, and its window."""
+    """What a scheduler before us knew of a replica: see the fields of `Replica` and of its seat."""
 
     placed: int
     window: Window | None
+    speed: float = 0.0
+    bears: int | None = None
 
 
 class Run(NamedTuple):
