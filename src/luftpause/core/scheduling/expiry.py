@@ -16,7 +16,8 @@ from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.families import last_at_work
 from luftpause.core.scheduling.state import Bucket, Part, State, Turn
 from luftpause.core.scheduling.turns import end, end_part, leave_queue
-from luftpause.core.scheduling.working_set.books import break_silences, lapse
+from luftpause.core.scheduling.working_set.books import break_silences
+from luftpause.core.scheduling.working_set.leases import lapse
 
 
 def next_deadline(state: State) -> Instant | None:

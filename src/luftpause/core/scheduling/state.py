@@ -66,7 +66,6 @@ EXPIRY_STEP_S_MIN, EXPIRY_STEP_S_MAX = 0.001, 1.0
 
 LAPSED_MAX = 1024
 """Turns given up for want of a sign of life that are remembered, those placed last."""
-
 REOPENING_STEP_S = 0.125
 """A closed replica opens at most this much too late."""
 

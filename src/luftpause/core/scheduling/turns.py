@@ -29,6 +29,7 @@ from luftpause.core.scheduling.services import KIND_WORDS, offered
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
 from luftpause.core.scheduling.working_set.books import learn, need_of, note_first_token, rested
+from luftpause.core.scheduling.working_set.leases import watch_wait
 from luftpause.core.scheduling.working_set.sending import stand_in, where_now
 from luftpause.core.scheduling.working_set.trees import as_in_its_tree, ranked_at
 from luftpause.core.scheduling.working_set.waiting import why_it_waits
@@ -81,11 +82,7 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
         return
     away = away_from(draft.replicas, run, pool)
     ranked = ranked_at(draft, arrival, run, arrived_at) if policy is not None and policy.trees else arrived_at
-    draft.enqueue(HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, away, need))
-    if run is not None:
-        draft.set_run(run._replace(held=(*run.held, arrival.turn), out_on=None))
-    if policy is not None:
-        stand_in(draft, draft.held[arrival.turn])
+    _wait(draft, HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, away, need), run, now)
     if model is None:
         draft.order(HoldTurn(turn=arrival.turn, why=_why(draft, draft.held[arrival.turn], now)))
     else:
@@ -267,6 +264,16 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, ending: Ending) -> No
     if draft.limits.working_set is not None:
         run = rested(draft, run, turn, usage, now)
     draft.set_run(run)
+
+
+def _wait(draft: Draft, held: HeldTurn, run: Run | None, now: Instant) -> None:
+    draft.enqueue(held)
+    if run is not None:
+        draft.set_run(run._replace(held=(*run.held, held.arrival.turn), out_on=None))
+    if draft.limits.working_set is not None:
+        stand_in(draft, draft.held[held.arrival.turn])
+        if run is not None:
+            watch_wait(draft, held, run, now)
 
 
 def _teach(draft: Draft, run: Run, ended_at: Instant, now: Instant, *, is_lost: bool = False) -> None:

@@ -14,6 +14,7 @@ from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.state import Run, Turn
 from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
+from luftpause.core.scheduling.working_set.leases import lease
 from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, prompt_tokens, service_of
 from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
 from luftpause.core.scheduling.working_set.room import first_tokens_due
@@ -21,7 +22,6 @@ from luftpause.core.scheduling.working_set.seats import heard
 from luftpause.core.scheduling.working_set.state import Lengths, Measure
 
 FOREVER_S: Final = 1e9
-LOOK_AGAIN_S: Final = 1.0
 SILENCE_S: Final = 2.0
 """So much later than expected a first token may be."""
 HALF: Final = 0.5
@@ -114,35 +114,6 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
     replica = draft.replicas[turn.replica]
     seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
     draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
-
-
-def lease(draft: Draft, run: Run) -> None:
-    """Look at a run when its place is kept no longer."""
-    leases = draft.working_set.leases
-    if run.kept_until is not None and run.part not in leases.bucket_of:
-        leases = leases.put(run.part, leases.bucket(run.kept_until))
-        draft.working_set = draft.working_set._replace(leases=leases)
-
-
-def lapse(draft: Draft, now: Instant) -> None:
-    """Let go the places of runs that are out on their tools for longer than that pays."""
-    parts, leases = draft.working_set.leases.take_due(now)
-    if leases is draft.working_set.leases:
-        return
-    over: list[Run] = []
-    for part in parts:
-        run = draft.runs.get(part)
-        if run is None or run.kept_until is None:
-            continue
-        until = Instant(now + LOOK_AGAIN_S) if run.held else run.kept_until
-        bucket = leases.bucket(until)
-        if leases.is_due(bucket, now):
-            over.append(run)
-        else:
-            leases = leases.put(part, bucket)
-    draft.working_set = draft.working_set._replace(leases=leases)
-    for run in over:
-        draft.set_run(run._replace(kept=0, kept_until=None, loose=True))
 
 
 def _settle(draft: Draft, turn: Turn, usage: Usage) -> None:
