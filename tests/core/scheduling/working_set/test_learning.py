@@ -43,6 +43,12 @@ def test_places_that_are_lost_make_the_window_smaller_than_what_is_charged_and_n
     assert told(again, 0, 1, now=100.0 + SHRINK_PAUSE_S).window == 22_500
 
 
+def test_a_few_places_that_are_lost_make_it_narrower_by_less_than_a_run() -> None:
+    seat = Seat(pool=12_000, window=10_000, hits=0.75)
+    assert told(seat, 700).window == 10_000 - 25
+    assert told(Seat(pool=12_000, window=10_000, hits=0.85), 850).window == 10_000
+
+
 def test_places_that_are_found_make_it_wider_by_a_run_a_windowful_and_never_wider_than_the_pool() -> None:
     seat = Seat(pool=12_000, window=10_000)
     assert told(seat, 1000).window == 10_100

@@ -15,6 +15,8 @@ PREFILL_MIN: Final = 256
 """Less than so many tokens tell nothing of how fast a prefill is."""
 
 HITS_GOOD: Final = 0.8
+HITS_BEST: Final = 0.9
+RETREAT: Final = 4
 HITS_BAD: Final = 0.5
 SHRINK: Final = 0.75
 SHRINK_PAUSE_S: Final = 5.0
@@ -56,10 +58,15 @@ def _resized(seat: Seat, context: int, now: Instant) -> Seat:
     if seat.hits < HITS_BAD:
         return _shrunk(seat, now)
     window = seat.window
-    if window is None or seat.hits < HITS_GOOD or seat.excess_s > EXCESS_S_MAX:
+    if window is None:
         return seat
-    # One more run for each windowful of answers.
-    wider = window + max(1, context * context // max(1, window))
+    # One run more for each windowful of answers, or a quarter of one less: hits are known late, and to overshoot costs.
+    step = max(1, context * context // max(1, window))
+    if seat.hits < HITS_GOOD:
+        return seat._replace(window=max(WINDOW_MIN, window - step // RETREAT))
+    if seat.hits < HITS_BEST or seat.excess_s > EXCESS_S_MAX:
+        return seat
+    wider = window + step
     if seat.pool is not None and wider >= seat.pool:
         return seat._replace(window=None)
     return seat._replace(window=wider)
