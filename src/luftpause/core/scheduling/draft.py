@@ -168,7 +168,8 @@ class Draft:
         if self.residency.models:
             self._follow_pause(run.model, old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
-        self._keep_tokens(old, run)
+        if run.kept or (old is not None and old.kept):
+            self._keep_tokens(old, run)
         if part not in self.run_deadlines.bucket_of and run.at_rest:
             bucket = self.run_deadlines.bucket(run.rests_since + self.limits.run_idle_expiry_s)
             self.run_deadlines = self.run_deadlines.put(part, bucket)

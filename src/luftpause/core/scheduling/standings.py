@@ -65,7 +65,7 @@ class Standings(NamedTuple):
                 else:
                     resting = resting.delete(party)
                 of = of.set(party, (max(standing[0], self._clock_of(party)), standing[1]))
-        return self._replace(of=of, waiting=waiting, resting=resting)
+        return Standings(of, waiting, resting, self.flying, self.clock, self.clocks)
 
     def unqueued(self, payer: Payer) -> "Standings":
         """Note that a turn of a payer waits no more."""
@@ -79,7 +79,7 @@ class Standings(NamedTuple):
             standing = of[party]
             if not (standing[0] if self.clock is None else self.flying.get(party, 0)):
                 of, resting = of.delete(party), resting.set(party, standing)
-        return self._replace(of=of, waiting=waiting, resting=resting)
+        return Standings(of, waiting, resting, self.flying, self.clock, self.clocks)
 
     def placed(self, payer: Payer, seq: int, service: int = 0) -> "Standings":
         """Note that a turn of a payer was placed, and where standings are by service, what that is worth."""
@@ -92,7 +92,7 @@ class Standings(NamedTuple):
             if standing is None and party in resting:
                 resting = resting.delete(party)
             of = of.set(party, (in_flight + 1, seq))
-        return self._replace(of=of, resting=resting)
+        return Standings(of, self.waiting, resting, self.flying, self.clock, self.clocks)
 
     def settled_service(self, payer: Payer, more: int) -> "Standings":
         """Note that a turn in flight of a payer is worth more, or less, than was thought when it was placed."""
@@ -100,7 +100,7 @@ class Standings(NamedTuple):
         for party in (payer[0], payer):
             had, served = of[party]
             of = of.set(party, (had + more, served))
-        return self._replace(of=of)
+        return Standings(of, self.waiting, self.resting, self.flying, self.clock, self.clocks)
 
     def ended(self, payer: Payer) -> "Standings":
         """Note that a turn of a payer in flight ended."""
@@ -116,7 +116,7 @@ class Standings(NamedTuple):
             of = of.delete(party)
             if waiting:
                 resting = resting.set(party, (0 if self.clock is None else had, served))
-        return self._replace(of=of, resting=resting, flying=flying)
+        return Standings(of, waiting, resting, flying, self.clock, self.clocks)
 
     def settled(self) -> "Standings":
         """Forget those without open turns when nobody waits, or when they have become too many."""
@@ -143,7 +143,7 @@ class Standings(NamedTuple):
                 clock = max(had, clock)
             of = of.set(party, (had + service, seq))
             flying = flying.set(party, flying.get(party, 0) + 1)
-        return self._replace(of=of, resting=resting, flying=flying, clock=clock, clocks=clocks)
+        return Standings(of, self.waiting, resting, flying, clock, clocks)
 
     def _clock_of(self, party: Party) -> int:
         """Return what whoever was served last had had by then, among those that the party is compared with."""

@@ -39,8 +39,9 @@ def test_places_that_are_lost_make_the_window_smaller_than_what_is_charged_and_n
     assert thrashing.hits > HITS_BAD  # a shrunk window gets a chance
     assert thrashing.window == 30_000
     again = told(thrashing, 0, 40)
-    assert again.window == 30_000
-    assert told(again, 0, 1, now=100.0 + SHRINK_PAUSE_S).window == 22_500
+    assert again.window is not None
+    assert 29_900 < again.window < 30_000
+    assert told(again, 0, 1, now=100.0 + SHRINK_PAUSE_S).window == int(0.75 * again.window)
 
 
 def test_a_few_places_that_are_lost_make_it_narrower_by_less_than_a_run() -> None:
