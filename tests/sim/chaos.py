@@ -370,6 +370,9 @@ class Chaos:
             self.tell(TurnsRenewed(turns=(*book.flying, *book.waiting)))
             self.now += 100
             self.tell(WokeUp())
+        for _ in range(OPEN_MAX if self.limits.working_set is not None else 0):  # tokens are free once turns end
+            for turn in list(book.flying) if self.state.held else ():
+                self.tell(TurnFinished(turn=turn))
         assert not self.state.held, "somebody waits although every replica has room"
         for turn in list(book.flying):
             self.tell(TurnFinished(turn=turn))
