@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from immutables import Map
-
 from luftpause.core.model.ids import Instant, ReplicaId, ToolName
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import TurnShape, Usage
@@ -157,8 +155,10 @@ def _patience_s(draft: Draft, run: Run, worth: float, now: Instant) -> float:
     patience, history = known.get(key), draft.tools.histories.get(tool)
     if patience is None or is_stale(patience, 0 if history is None else history.returned, worth):
         patience = found_out(draft.tools, tool, worth, now)
-        known = (Map() if len(known) >= PATIENCE_MAX else known).set(key, patience)
-        draft.working_set = draft.working_set._replace(patience=known)
+        if len(known) >= PATIENCE_MAX:
+            for each in sorted(known, key=lambda each: (each[0], each[1].value))[: PATIENCE_MAX // 2]:
+                known = known.delete(each)
+        draft.working_set = draft.working_set._replace(patience=known.set(key, patience))
     return patience.seconds
 
 
