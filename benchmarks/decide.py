@@ -58,6 +58,7 @@ from luftpause.core.scheduling.events import (
 from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, empty_state
 from luftpause.core.scheduling.view import view
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 
@@ -66,6 +67,7 @@ PEER = PeerId("peer")
 FEW_CALLERS = 50
 TOOLS = tuple(ToolName(f"server__tool-{number}") for number in range(40))
 SEED = 1
+PROMPT_TOKENS = 2000
 TURNS_A_RUN = 8
 IN_FLIGHT_LIGHT = 8
 REPLICAS_LIGHT = 4
@@ -127,9 +129,9 @@ def spread(took_ns: list[int]) -> Spread:
 class Loop:
     """Agents that take turns, pause on tools and come back; every decision is timed, nanoseconds by event."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: Size, limits: Limits) -> None:
         self.dice = random.Random(SEED)
-        self.state = empty_state(Limits())
+        self.state = empty_state(limits)
         self.now = 1000.0
         self.took: dict[str, list[int]] = {}
         self.again: list[int] = []
@@ -192,7 +194,8 @@ class Loop:
 
     def probe(self, replica: ReplicaId) -> None:
         """Tell that a replica queues, so that its turns stay capped."""
-        self.tell(ReplicaProbed(replica=replica, healthy=True, load=Load(running=self.each, waiting=1)))
+        load = Load(running=self.each, waiting=1, kv_tokens=self.each * PROMPT_TOKENS)
+        self.tell(ReplicaProbed(replica=replica, healthy=True, load=load))
 
     def arrive(self) -> None:
         """Let a run that rests offer its next turn."""
@@ -213,6 +216,7 @@ class Loop:
                 service_class=service_class,
                 caller=caller,
                 principal=ANONYMOUS_PRINCIPAL,
+                prompt_bytes=4 * PROMPT_TOKENS,
             )
         )
 
@@ -223,7 +227,9 @@ class Loop:
         turn = self.flying.pop()
         calls = (ToolCallId(f"call-{turn}"),) if self.dice.random() < 0.7 else ()
         self.resting.append(self.run_of.pop(turn))
-        self.tell(TurnFinished(turn=turn, tool_calls=calls, tools=(self.dice.choice(TOOLS),) if calls else ()))
+        tools = (self.dice.choice(TOOLS),) if calls else ()
+        usage = Usage(prompt_tokens=PROMPT_TOKENS, completion_tokens=100, cached_tokens=PROMPT_TOKENS - 200)
+        self.tell(TurnFinished(turn=turn, tool_calls=calls, tools=tools, usage=usage))
 
     def step(self) -> None:
         """Let one thing happen, and the turns that were placed before the last few make their first token."""
@@ -276,9 +282,9 @@ class Measured:
     longest_pause_ms: float
 
 
-def measure_decisions(size: Size, events: int) -> Measured:
+def measure_decisions(size: Size, limits: Limits, events: int) -> Measured:
     """Measure one size."""
-    loop = Loop(size)
+    loop = Loop(size, limits)
     for _ in range(events // 5):
         loop.step()
     check(loop.state)
@@ -378,7 +384,9 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=10_000, help="decisions to time at each size; 0 for none")
     parser.add_argument("--turns", type=int, default=20_000, help="whole turns to time")
     parser.add_argument("--json", type=Path, default=None, metavar="FILE", help="write the figures there too")
+    parser.add_argument("--policy", choices=("turn-admission", "working-set"), default="turn-admission")
     options = parser.parse_args()
+    limits = Limits(working_set=WorkingSetLimits() if options.policy == "working-set" else None)
     gc.set_threshold(*GC_THRESHOLDS)
     report: dict[str, object] = {}
     print("whole turns, microseconds of processor time")
@@ -389,8 +397,12 @@ def main() -> None:
             show(f"{turns_a_run} a run (in blocks of {BLOCK})", whole)
             report[f"whole_turn_{turns_a_run}"] = asdict(whole)
     if options.events:
-        report["curve"] = show_curve("decide, microseconds; status and recovery, milliseconds", CURVE, options.events)
-        report["growth"] = show_curve("decide against the number of runs, all else the same", GROWTH, options.events)
+        report["curve"] = show_curve(
+            "decide, microseconds; status and recovery, milliseconds", CURVE, limits, options.events
+        )
+        report["growth"] = show_curve(
+            "decide against the number of runs, all else the same", GROWTH, limits, options.events
+        )
     if options.json is not None:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
@@ -401,13 +413,13 @@ def show(name: str, times: Spread) -> None:
     )
 
 
-def show_curve(title: str, curve: list[Size], events: int) -> list[dict[str, object]]:
+def show_curve(title: str, curve: list[Size], limits: Limits, events: int) -> list[dict[str, object]]:
     """Measure sizes one after the other; print a line for each and return all figures."""
     print(f"{title}\n{'runs':>8}{'replicas':>9}{'held':>7}{'callers':>8}", end="")
     print(f"{'p50':>9}{'p99':>9}{'max':>10}{'p99 of 3':>10}{'status':>9}{'recovery':>9}{'pauses':>8}{'longest':>9}")
     figures: list[dict[str, object]] = []
     for size in curve:
-        one = measure_decisions(size, events)
+        one = measure_decisions(size, limits, events)
         times = one.by_event["all"]
         print(f"{size.runs:>8}{size.replicas:>9}{size.held:>7}{size.callers:>8}", end="")
         print(f"{times.p50_us:>9.1f}{times.p99_us:>9.1f}{times.max_us:>10.1f}{one.again.p99_us:>10.1f}", end="")

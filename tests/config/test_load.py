@@ -113,7 +113,7 @@ def test_all_problems_are_reported_at_once_with_their_places() -> None:
         "f.toml:4: replicas[0].name: is missing; expected a name of letters, digits and ._:/@- that begins with a "
         "letter or digit such as 'llama-3.2-1b'",
         "env LUFTPAUSE_RUNTIME__PRT: unknown key 'runtime.prt' — did you mean 'runtime.port'?",
-        "command line: scheduler.policy: expected 'turn-admission', got 'luck'",
+        "command line: scheduler.policy: expected one of 'turn-admission', 'working-set', got 'luck'",
     ]
 
 

@@ -14,7 +14,9 @@ from repo.sources import name_of, python_files, tree_of
 
 CORE = python_files("src/luftpause/core")
 PROOFS = {"invariants", "soundness"}
-SCHEDULING = tuple(path for path in CORE if path.parent.name in {"scheduling", "residency"} and path.stem not in PROOFS)
+SCHEDULING = tuple(
+    path for path in CORE if path.parent.name in {"scheduling", "residency", "working_set"} and path.stem not in PROOFS
+)
 
 MODULES = {
     "abc",

@@ -9,6 +9,7 @@ an account that does not know the core.
 import math
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from luftpause.core.model.ids import (
     CallerId,
@@ -23,7 +24,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, Load, ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass, TurnShape
+from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
@@ -50,9 +51,12 @@ from luftpause.core.scheduling.events import (
 from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, State, empty_state
 from luftpause.core.scheduling.tool_history import BUCKETS
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.testkit.sim.account import Account
+from luftpause.testkit.sim.working_account import WorkingSetAccount
 
 LIMITS = Limits(turn_timeout_s=120.0, run_idle_expiry_s=300.0)
+WORKING_SET = replace(LIMITS, working_set=WorkingSetLimits())
 CALL = ToolCallId("call")
 CHECK_EVERY = 50
 RUNS = 40
@@ -77,9 +81,11 @@ def as_ordered(_: Event, actions: tuple[Action, ...]) -> tuple[Action, ...]:
 class Chaos:
     """Tells a scheduler what it draws. `tamper` may falsify the orders before they are audited."""
 
-    def __init__(self, seed: int, *, tamper: Tamper = as_ordered) -> None:
+    def __init__(self, seed: int, *, limits: Limits = LIMITS, tamper: Tamper = as_ordered) -> None:
         self.seed = seed
         self.dice = random.Random(seed)
+        self.sizes = random.Random(seed)
+        self.limits = limits
         self.tamper = tamper
         self.now = 0
         self.told = 0
@@ -89,8 +95,8 @@ class Chaos:
 
     def begin(self) -> None:
         """Start a scheduler that knows nothing but its replicas."""
-        self.state: State = empty_state(LIMITS)
-        self.account = Account(LIMITS)
+        self.state: State = empty_state(self.limits)
+        self.account = Account(self.limits) if self.limits.working_set is None else WorkingSetAccount(self.limits)
         for name in REPLICAS[:3]:
             self.tell(ReplicaAdded(spec=self.spec(name)))
             self.tell(ReplicaProbed(replica=name, healthy=True))
@@ -158,12 +164,19 @@ class Chaos:
             turn = dice.choice(list(book.flying))
             ends: list[Event] = [
                 FirstTokenSeen(turn=turn),
-                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
-                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS)),
-                TurnFinished(turn=turn),
+                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS), usage=self.usage()),
+                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS), usage=self.usage()),
+                TurnFinished(turn=turn, usage=self.usage()),
                 TurnFailed(turn=turn, cause="broke", retry_after_s=dice.choice(WAITS)),
             ]
             self.tell(dice.choice(ends))
+
+    def usage(self) -> Usage | None:
+        """What an engine says that a turn came to, whether that can be or not."""
+        prompt = self.sizes.choice((0, 90, 2_000, 5_000, -4, 10**15))
+        cached = self.sizes.choice((None, 0, 1_900, 9_000))
+        usage = Usage(prompt_tokens=prompt, completion_tokens=self.sizes.choice((0, 60, -1)), cached_tokens=cached)
+        return usage if self.sizes.random() < 0.8 else None
 
     def mint(self) -> TurnId:
         self.minted += 1
@@ -189,6 +202,7 @@ class Chaos:
             caller=dice.choice(CALLERS),
             principal=dice.choice(PRINCIPALS),
             age_s=dice.choice(AGES),
+            prompt_bytes=self.sizes.choice((0, 400, 8_000, 20_000, 400_000, -7)),
             shape=dice.choice((*[TurnShape.IN_RUN] * 8, TurnShape.ALONE, TurnShape.ERRAND)),
         )
 
@@ -196,8 +210,14 @@ class Chaos:
         """A look at a replica, which may be unknown, or lie."""
         dice = self.dice
         name = dice.choice((*REPLICAS, ReplicaId("nobody")))
-        load = Load(running=dice.randrange(-1, 6), waiting=dice.randrange(-1, 4)) if dice.random() < 0.95 else None
-        return ReplicaProbed(replica=name, healthy=dice.random() < 0.93, load=load)
+        load = Load(
+            running=dice.randrange(-1, 6),
+            waiting=dice.randrange(-1, 4),
+            kv_tokens=self.sizes.choice((None, None, 0, -1, 6_000, 40_000)),
+            preemptions=self.sizes.choice((None, 0, 1, 2)),
+        )
+        told = load if dice.random() < 0.95 else None
+        return ReplicaProbed(replica=name, healthy=dice.random() < 0.93, load=told)
 
     def nonsense(self) -> Event:
         """Something late, said twice or about nobody."""
@@ -350,6 +370,9 @@ class Chaos:
             self.tell(TurnsRenewed(turns=(*book.flying, *book.waiting)))
             self.now += 100
             self.tell(WokeUp())
+        for _ in range(OPEN_MAX if self.limits.working_set is not None else 0):  # tokens are free once turns end
+            for turn in list(book.flying) if self.state.held else ():
+                self.tell(TurnFinished(turn=turn))
         assert not self.state.held, "somebody waits although every replica has room"
         for turn in list(book.flying):
             self.tell(TurnFinished(turn=turn))

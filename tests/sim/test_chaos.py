@@ -4,19 +4,22 @@ import pytest
 
 from luftpause.core.scheduling.actions import Action, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import Event, TurnArrived
-from sim.chaos import Chaos, Tamper
+from luftpause.core.scheduling.state import Limits
+from sim.chaos import LIMITS, WORKING_SET, Chaos, Tamper
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_a_hundred_thousand_events_break_nothing(seed: int) -> None:
-    Chaos(seed).run(25_000)
+@pytest.mark.parametrize("limits", [LIMITS, WORKING_SET], ids=["turn-admission", "working-set"])
+def test_a_hundred_thousand_events_break_nothing(seed: int, limits: Limits) -> None:
+    Chaos(seed, limits=limits).run(25_000)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(100, 110))
-def test_a_million_events_break_nothing(seed: int) -> None:
-    Chaos(seed).run(100_000)
+@pytest.mark.parametrize("limits", [LIMITS, WORKING_SET], ids=["turn-admission", "working-set"])
+def test_a_million_events_break_nothing(seed: int, limits: Limits) -> None:
+    Chaos(seed, limits=limits).run(100_000)
 
 
 def lose_a_placement(_: Event, actions: tuple[Action, ...]) -> tuple[Action, ...]:

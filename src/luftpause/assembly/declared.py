@@ -20,6 +20,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.residency.state import ResidencyLimits
 from luftpause.core.scheduling.routing import Routing, Rule
 from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.scheduler.settings import SchedulerSettings
@@ -149,6 +150,7 @@ def scheduler_settings(config: Config) -> SchedulerSettings:
         retry_after_s_max=seconds(section.retry_after_max),
         slow_start=section.slow_start,
         residency=_residency_limits(config.launcher),
+        working_set=WorkingSetLimits() if section.policy == "working-set" else None,
     )
     return SchedulerSettings(
         policy=section.policy,

@@ -137,7 +137,8 @@ class Scheduler(Section, frozen=True):
         host: address both ports listen on.
         port: the link for the other services; 0 picks a free port and prints it.
         http_port: status, page and metrics; 0 picks a free port and prints it.
-        policy: how turns are admitted.
+        policy: `turn-admission` holds turns while an engine queues; `working-set` lets runs begin only where their
+            tokens fit into an engine's memory, and keeps their place while a tool is out as long as that pays.
         probe_period: time between two looks at a replica's health and load; admission follows load with this delay.
         probe_timeout: a look that takes longer has failed: no health is ill health, no load is an unknown one.
         probe_eager: time between two looks at a new replica until it is healthy, so that a start is seen at once.
@@ -157,7 +158,7 @@ class Scheduler(Section, frozen=True):
     host: str = "127.0.0.1"
     port: Port = 5000
     http_port: Port = 5001
-    policy: Literal["turn-admission"] = "turn-admission"
+    policy: Literal["turn-admission", "working-set"] = "turn-admission"
     probe_period: Duration = "2s"
     probe_timeout: Duration = "2s"
     probe_eager: Duration = "250ms"

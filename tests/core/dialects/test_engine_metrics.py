@@ -151,3 +151,18 @@ def test_labels_without_end_are_read_in_linear_time() -> None:
     labels = 'engine="0",' * 50_000
     text = f"vllm:num_requests_running{{{labels}}} 1\nvllm:num_requests_waiting{{{labels}}} 2\n"
     assert parse_load(text) == Load(running=1, waiting=2)
+
+
+def test_the_memory_of_an_engine_and_what_it_took_back_are_read() -> None:
+    vllm = (
+        'vllm:num_requests_running{engine="0"} 1\nvllm:num_requests_waiting{engine="0"} 0\n'
+        'vllm:cache_config_info{block_size="16",engine="0",num_gpu_blocks="100"} 1.0\n'
+        'vllm:num_preemptions_total{engine="0"} 3\n'
+    )
+    assert parse_load(vllm) == Load(running=1, waiting=0, kv_tokens=1600, preemptions=3)
+    ranks = vllm + vllm.replace('engine="0"', 'engine="1"')
+    assert parse_load(ranks) == Load(running=2, waiting=0, kv_tokens=3200, preemptions=6)
+    sglang = "sglang:num_running_reqs 1\nsglang:num_queue_reqs 0\nsglang:max_total_num_tokens 40000\n"
+    assert parse_load(sglang) == Load(running=1, waiting=0, kv_tokens=40_000)
+    silent = 'vllm:num_requests_running 1\nvllm:num_requests_waiting 0\nvllm:cache_config_info{block_size="16"} 1\n'
+    assert parse_load(silent) == Load(running=1, waiting=0)

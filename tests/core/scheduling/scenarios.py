@@ -14,6 +14,7 @@ from core.scheduling.residency.words import saved as kv_file
 from luftpause.core.dialects.engine_metrics import parse_load
 from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.models import EnginePhase, ModelGroup
+from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
     Event,
@@ -34,7 +35,9 @@ from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, LoadM
 from luftpause.core.scheduling.residency.events import LauncherLost, LoadAsked, LoadProgressed, PinAsked
 from luftpause.core.scheduling.residency.reasons import explain_unload
 from luftpause.core.scheduling.residency.view import ModelView
+from luftpause.core.scheduling.state import Limits
 from luftpause.core.scheduling.view import view
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 
 Told = Callable[..., Event]
 
@@ -50,6 +53,9 @@ def replayed(text: str) -> str:
     world, lines = World(), list[str]()
     for line in text.splitlines():
         if line.startswith("#"):
+            lines.append(line)
+        elif line.startswith("policy "):
+            world = World(limits=Limits(working_set=WorkingSetLimits()))
             lines.append(line)
         elif line and not line.startswith(" "):
             happened = [f"  {words}" for words in carried_out(world, line)]
@@ -112,6 +118,7 @@ def shown(world: World) -> list[str]:
             f"{each.name} is {each.phase.value}: "
             f"{each.in_flight} of {each.capacity or 'any number'} in flight, {each.kept} kept"
             + (f", a window of {each.window.size}" if each.window else "")
+            + (f", {each.tokens.in_flight}+{each.tokens.kept} of {each.tokens.capacity} tokens" if each.tokens else "")
             for each in seen.replicas
         ),
         *(
@@ -149,9 +156,11 @@ def arrive(
     model: str = "m",
     age: str = "0",
     parent: str = "",
+    tokens: str = "0",
 ) -> Event:
+    """`tokens` are four bytes each."""
     made = arrived(turn, run, batch="batch" in marks, caller=caller, model=model, age_s=float(age))
-    return replace(made, parent=RunId(parent) if parent else None)
+    return replace(made, parent=RunId(parent) if parent else None, prompt_bytes=4 * int(tokens))
 
 
 def launcher(name: str, *told: str, ram: str = "10", parking: str = "0") -> Event:
@@ -181,18 +190,31 @@ def launcher(name: str, *told: str, ram: str = "10", parking: str = "0") -> Even
     return joined(*specs, launcher=name, ram=float(ram), engines=tuple(engines), parking=int(float(parking) * GIB))
 
 
-def finish(turn: str, tools: str = "0", tokens: str = "", cached: str = "", restore: str = "") -> Event:
+def finish(
+    turn: str,
+    tools: str = "0",
+    tokens: str = "",
+    cached: str = "",
+    restore: str = "",
+    prompt: str = "",
+    reply: str = "100",
+) -> Event:
     """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these.
 
-    `tokens=900 cached=0`: of its prompt; `restore=0.1`: it had its KV read back first in so many seconds.
+    `tokens=900 cached=0`: of its prompt; `restore=0.1`: it had its KV read back first in so many seconds. With `prompt`
+    the engine reports its reply's tokens too.
     """
-    return finished(
+    made = finished(
         turn,
         tools=int(tools) if tools.isdigit() else tools.split(","),
         tokens=int(tokens) if tokens else None,
         cached=int(cached) if cached else None,
         restore_s=float(restore) if restore else None,
     )
+    if not prompt:
+        return made
+    usage = Usage(prompt_tokens=int(prompt), completion_tokens=int(reply), cached_tokens=int(cached or "0"))
+    return replace(made, usage=usage)
 
 
 def gone(name: str, *why: str, saved: str = "", prefill: str = "0") -> Event:
@@ -202,10 +224,14 @@ def gone(name: str, *why: str, saved: str = "", prefill: str = "0") -> Event:
     return down(name, " ".join(why), kv=kv, prefill_s=float(prefill))
 
 
-def probe(name: str, *cause: str, running: str = "", waiting: str = "") -> Event:
+def probe(name: str, *cause: str, running: str = "", waiting: str = "", kv: str = "", preempted: str = "") -> Event:
     """`probe a` reports no load, `probe a running=2 waiting=1` one; any other words are why it is not healthy."""
     load = (int(running), int(waiting)) if running else (0, None)
-    return probed(name, *load, healthy=not cause, cause=" ".join(cause))
+    made = probed(name, *load, healthy=not cause, cause=" ".join(cause))
+    if made.load is None or not (kv or preempted):
+        return made
+    told = replace(made.load, kv_tokens=int(kv) if kv else None, preemptions=int(preempted) if preempted else None)
+    return replace(made, load=told)
 
 
 def ranks(name: str, *loads: str) -> Event:

@@ -15,7 +15,7 @@ LATER: Place = (2.0, 4, TurnId("later"))
 
 def held(turn: str, away_from: Life | None = None) -> HeldTurn:
     arrival = arrived(turn)
-    return HeldTurn(arrival, Instant(1.0), 7, (ReplicaKind.GENERATIVE, arrival.model), away_from)
+    return HeldTurn(arrival, Instant(1.0), 7, (ReplicaKind.GENERATIVE, arrival.model), Instant(1.0), away_from)
 
 
 def test_a_lane_is_in_order_of_arrival() -> None:

@@ -1,5 +1,6 @@
 """What a scheduler leaves the next one."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from luftpause.core.scheduling.memory import to_remember
 from luftpause.core.scheduling.state import Limits, Window
 from luftpause.core.scheduling.tool_history import BUCKETS, HISTORIES_MAX
 from luftpause.core.scheduling.view import view
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 
 A = ReplicaId("a")
 ZEROES = (0.0,) * BUCKETS
@@ -94,3 +96,19 @@ def test_no_more_tools_are_taken_in_than_are_remembered() -> None:
     tools = tuple(replace(LOOK, tool=ToolName(f"tool-{number}")) for number in range(HISTORIES_MAX + 5))
     world.tell(MemoryRestored(tools=tools))
     assert len(world.state.tools.histories) == HISTORIES_MAX
+
+
+def test_what_was_learned_of_an_engines_memory_outlives_us_and_what_makes_no_sense_does_not() -> None:
+    limits = Limits(working_set=WorkingSetLimits())
+    world = World(spec("a"), limits=limits, healthy=False)
+    world.tell(MemoryRestored(replicas=(KnownReplica(replica=ReplicaId("a"), placed=3, speed=5000.0, bears=9000),)))
+    world.tell(probed("a"))
+    seat = world.state.replicas[ReplicaId("a")].seat
+    assert (seat.speed, seat.window) == (5000.0, 9000)
+    known = to_remember(world.state, world.now).replicas[0]
+    assert (known.speed, known.bears) == (5000.0, 9000)
+    other = World(spec("a"), limits=limits, healthy=False)
+    other.tell(MemoryRestored(replicas=(KnownReplica(replica=ReplicaId("a"), speed=math.nan, bears=-1),)))
+    other.tell(probed("a"))
+    assert other.state.replicas[ReplicaId("a")].seat.window is None
+    assert other.state.replicas[ReplicaId("a")].seat.speed == 0.0

@@ -9,10 +9,10 @@ BX = (BOB, CallerId("x"))
 
 
 def test_turns_in_flight_are_counted_for_the_principal_and_for_its_caller() -> None:
-    of, waiting, resting = Standings().placed(AX, 1).placed(AY, 2)
-    assert dict(of) == {ALICE: (2, 2), AX: (1, 1), AY: (1, 2)}
-    assert not waiting
-    assert not resting
+    told = Standings().placed(AX, 1).placed(AY, 2)
+    assert dict(told.of) == {ALICE: (2, 2), AX: (1, 1), AY: (1, 2)}
+    assert not told.waiting
+    assert not told.resting
 
 
 def test_who_has_no_open_turn_is_remembered_only_while_somebody_waits() -> None:

@@ -82,6 +82,7 @@ def test_the_status_tells_replicas_held_turns_and_runs() -> None:
         "why": "",
         "load": {"running": 1, "waiting": 2},
         "foreign": 0,
+        "tokens": None,
     }
     assert [replica["state"] for replica in body["replicas"]] == ["full", "ready", "starting"]
     (held,) = body["held"]

@@ -22,12 +22,28 @@ class _Names:
     prefix: str
     running: str = ""
     waiting: str = ""
+    kv_tokens: str = ""
+    preemptions: str = ""
 
 
 # Some exporters write `_` for `:`, so names are compared with `_`.
 _ENGINES = (
-    _Names(engine=EngineKind.SGLANG, prefix="sglang_", running="num_running_reqs", waiting="num_queue_reqs"),
-    _Names(engine=EngineKind.VLLM, prefix="vllm_", running="num_requests_running", waiting="num_requests_waiting"),
+    _Names(
+        engine=EngineKind.SGLANG,
+        prefix="sglang_",
+        running="num_running_reqs",
+        waiting="num_queue_reqs",
+        kv_tokens="max_total_num_tokens",
+        preemptions="num_retracted_requests_total",
+    ),
+    _Names(
+        engine=EngineKind.VLLM,
+        prefix="vllm_",
+        running="num_requests_running",
+        waiting="num_requests_waiting",
+        kv_tokens="cache_config_info",
+        preemptions="num_preemptions_total",
+    ),
     _Names(
         engine=EngineKind.LLAMA_CPP,
         prefix="llamacpp_",
@@ -49,6 +65,10 @@ _SAMPLE = re.compile(
 _RANK = re.compile(r'[{, \t](model_name|dp_rank|engine)[ \t]*+=[ \t]*+"((?:[^"\\]|\\.)*+)"')
 """The labels by which data-parallel ranks differ: SGLang's `dp_rank`, vLLM's `engine`."""
 
+_CACHE_CONFIG = "cache_config_info"
+_BLOCKS = re.compile(r'[{, \t](block_size|num_gpu_blocks)[ \t]*+=[ \t]*+"([0-9]{1,12})"')
+"""vLLM tells the size of its cache in labels: so many blocks of so many tokens."""
+
 _Rank = tuple[tuple[str, str], ...]
 
 
@@ -57,22 +77,25 @@ def parse_load(text: str) -> Load | None:
 
     Each data-parallel rank has series of its own; those of a rank that differ in other labels, such as SGLang's
     `tp_rank`, tell of the same requests, and the largest counts. What runs is the sum over the ranks; what waits is the
-    longest queue, since a turn may be sent to any rank.
+    longest queue, since a turn may be sent to any rank. KV memory is that of all ranks.
     """
-    running: dict[EngineKind, dict[_Rank, float]] = {}
-    waiting: dict[EngineKind, dict[_Rank, float]] = {}
+    seen: dict[tuple[EngineKind, str], dict[_Rank, float]] = {}
     for sample in _samples(text):
         names = sample.names
-        into = running if sample.metric == names.running else waiting if sample.metric == names.waiting else None
-        if into is not None:
-            ranks = into.setdefault(names.engine, {})
+        if sample.metric in (names.running, names.waiting, names.kv_tokens, names.preemptions):
+            value = _blocks(sample.labels) if sample.metric == _CACHE_CONFIG else sample.value
+            ranks = seen.setdefault((names.engine, sample.metric), {})
             rank = tuple(sorted(_RANK.findall(sample.labels)))
-            ranks[rank] = max(sample.value, ranks.get(rank, 0.0))
+            ranks[rank] = max(value, ranks.get(rank, 0.0))
     for names in _ENGINES:
-        if names.engine in running and names.engine in waiting:
+        running, waiting = seen.get((names.engine, names.running)), seen.get((names.engine, names.waiting))
+        if running is not None and waiting is not None:
+            tokens, preempted = seen.get((names.engine, names.kv_tokens)), seen.get((names.engine, names.preemptions))
             return Load(
-                running=_requests(sum(running[names.engine].values())),
-                waiting=_requests(max(waiting[names.engine].values())),
+                running=_requests(sum(running.values())),
+                waiting=_requests(max(waiting.values())),
+                kv_tokens=None if tokens is None else _requests(sum(tokens.values())) or None,
+                preemptions=None if preempted is None else _requests(sum(preempted.values())),
             )
     return None
 
@@ -103,6 +126,12 @@ def _samples(text: str) -> Iterator[_Sample]:
         if value is not None:
             metric = found["name"].replace(":", "_").removeprefix(names.prefix)
             yield _Sample(names, metric, found["labels"] or "", value)
+
+
+def _blocks(labels: str) -> float:
+    """Return how many tokens fit into the cache that these labels describe; 0 where they do not say."""
+    found = dict(_BLOCKS.findall(labels))
+    return float(int(found.get("block_size", 0)) * int(found.get("num_gpu_blocks", 0)))
 
 
 def _number(word: str) -> float | None:

@@ -60,10 +60,17 @@ class ReplicaSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What an engine says of itself: requests it runs and requests it queues."""
+    """What an engine says of itself: requests it runs and requests it queues.
+
+    Attributes:
+        kv_tokens: tokens that its KV memory holds, all in all; None where it does not say.
+        preemptions: how often it took memory back from a request under way, ever; None where it does not say.
+    """
 
     running: int
     waiting: int
+    kv_tokens: int | None = None
+    preemptions: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from luftpause.core.model.ids import Instant, ReplicaId
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.foreign import after_adoption
 from luftpause.core.scheduling.state import Replica, Turn
+from luftpause.core.scheduling.working_set.books import watch
 
 
 def adopt(draft: Draft, turn: Turn, now: Instant) -> Replica:
@@ -16,6 +17,7 @@ def adopt(draft: Draft, turn: Turn, now: Instant) -> Replica:
         draft.lapsed = draft.lapsed.delete(name)
     draft.track(name, turn.arrival.peer, now)
     draft.charge(turn)
+    watch(draft, replica.replica)
     return replica
 
 

@@ -15,23 +15,21 @@ from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.affinity import away_from, candidates, delisted, enlisted, keeps_room, pool_of, tied_to
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.families import entered
-from luftpause.core.scheduling.lanes import Away, back, gone, inserted, renewed, taken_out
+from luftpause.core.scheduling.lanes import Away, Line, renewed, stepped_out, stood_in
 from luftpause.core.scheduling.parts import followed, recounted
-from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.residency.uses import absence_of, gone_out, in_line, out_of_line
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.state import (
     Bucket,
     Decision,
     HeldTurn,
-    Lane,
-    Place,
-    Queue,
+    Pool,
     Replica,
     Run,
     State,
     Turn,
 )
+from luftpause.core.scheduling.working_set.seats import keeping, opened, seated, unseated
 
 
 class Draft:
@@ -66,6 +64,7 @@ class Draft:
         "tools",
         "turns",
         "untold",
+        "working_set",
     )
 
     def __init__(self, state: State) -> None:
@@ -93,6 +92,7 @@ class Draft:
         self.past = state.past
         self.tools = state.tools
         self.residency = state.residency
+        self.working_set = state.working_set
         self.is_review_due = False
         self.untold: TurnId | None = None
         self._actions: list[Action] = []
@@ -168,6 +168,8 @@ class Draft:
         if self.residency.models:
             self._follow_pause(run.model, old, run)
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
+        if run.kept or (old is not None and old.kept):
+            self._keep_tokens(old, run)
         if part not in self.run_deadlines.bucket_of and run.at_rest:
             bucket = self.run_deadlines.bucket(run.rests_since + self.limits.run_idle_expiry_s)
             self.run_deadlines = self.run_deadlines.put(part, bucket)
@@ -187,14 +189,11 @@ class Draft:
             self.is_review_due |= absence_of(run) is not None
         self.children = entered(self.children, run, None)
         self._keep_room(keeps_room(self.replicas, run), None)
+        self._keep_tokens(run, None)
         self.run_deadlines = self.run_deadlines.drop(run.part)
+        self.working_set = self.working_set.without(run.part)
         models = tuple(model for model in self.models_of[run.run] if model != run.model)
         self.models_of = self.models_of.set(run.run, models) if models else self.models_of.delete(run.run)
-
-    def teach(self, run: Run, ended_at: Instant, now: Instant, *, is_lost: bool = False) -> None:
-        """Learn from a run's pause, if it is out on a tool: it ended then, or was given up. The run stays as it is."""
-        if run.out_on is not None:
-            self.tools = self.tools.taught(run.out_on, max(0.0, ended_at - run.ended_at), now, is_lost=is_lost)
 
     def arrival_of(self, turn: TurnId) -> TurnArrived | None:
         """Return who asked for what with an open turn, in flight or held; None when it is not open."""
@@ -217,7 +216,7 @@ class Draft:
 
     def dequeue(self, turn: TurnId) -> HeldTurn:
         """Take a turn out of its lane."""
-        held = self.held[turn]
+        held = self.unclaim(self.held[turn])
         self.held = self.held.delete(turn)
         self._leave_line(held)
         self.standings = self.standings.unqueued(held.payer)
@@ -233,12 +232,17 @@ class Draft:
         pool = pool_of(self.replicas, run, held.arrival)
         away = away_from(self.replicas, run, pool)
         if pool != held.pool or away != held.away_from:
+            held = self.unclaim(held)
             self._leave_line(held)
             held = held._replace(pool=pool, away_from=away)
             self.held = self.held.set(turn, held)
             self._stand_in_line(held)
-            for replica in candidates(self.replicas, self.serving, pool):
-                self._stirred[replica.replica] = None
+            self.stir(pool)
+
+    def stir(self, pool: Pool) -> None:
+        """Let those who wait for any replica of a pool be tried again."""
+        for replica in candidates(self.replicas, self.serving, pool):
+            self._stirred[replica.replica] = None
 
     def charge(self, turn: Turn) -> None:
         """Count a turn as in flight: on its replica, for its caller."""
@@ -252,10 +256,11 @@ class Draft:
             placed=replica.placed + 1,
             batch=replica.batch + (arrival.service_class is ServiceClass.BATCH),
             returning=replica.returning + turn.returning,
+            seat=seated(replica.seat, turn) if turn.tokens else replica.seat,
         )
         self.replicas = self.replicas.set(turn.replica, busier)
         payer = arrival.principal, arrival.caller
-        self._set_standings(self.standings.placed(payer, turn.seq), payer)
+        self._set_standings(self.standings.placed(payer, turn.seq, turn.service), payer)
         self.is_review_due |= self.residency.is_pressed
 
     def discharge(self, turn: Turn) -> None:
@@ -270,6 +275,7 @@ class Draft:
                 in_flight=replica.in_flight - 1,
                 batch=replica.batch - (arrival.service_class is ServiceClass.BATCH),
                 returning=replica.returning - turn.returning,
+                seat=unseated(replica.seat, turn) if turn.tokens else replica.seat,
             )
             self.set_replica(lighter)
         payer = arrival.principal, arrival.caller
@@ -284,11 +290,14 @@ class Draft:
         """The inverse of `charge_load`."""
         self._set_standings(self.standings.ended(payer), payer)
 
-    def settle_return(self, turn: Turn) -> None:
-        """Let batch wait for a turn in flight no longer, for which it did."""
-        self.turns = self.turns.set(turn.arrival.turn, turn._replace(returning=False))
-        replica = self.replicas[turn.replica]
-        self.set_replica(replica._replace(returning=replica.returning - 1))
+    def unclaim(self, held: HeldTurn) -> HeldTurn:
+        """Open the replica that is closed for a held turn, if one is; return the turn."""
+        if held.claims is None:
+            return held
+        self.set_replica(opened(self.replicas[held.claims]))
+        held = held._replace(claims=None)
+        self.held = self.held.set(held.arrival.turn, held)
+        return held
 
     def track(self, turn: TurnId, peer: PeerId, now: Instant) -> None:
         """Count a turn as open: it has a dataplane, and a deadline there."""
@@ -318,6 +327,7 @@ class Draft:
             and self.run_deadlines is before.run_deadlines
             and self.replica_deadlines is before.replica_deadlines
             and self.residency is before.residency
+            and self.working_set is before.working_set
         ):
             return before
         return State(
@@ -344,6 +354,7 @@ class Draft:
             past=self.past,
             tools=self.tools,
             residency=self.residency,
+            working_set=self.working_set,
         )
 
     def _turn_bucket(self, now: Instant) -> Bucket:
@@ -359,41 +370,23 @@ class Draft:
         if after is not None and (before is None or after.replica != before.replica):
             self.replicas = self.replicas.set(after.replica, after._replace(kept=after.kept + 1))
 
+    def _keep_tokens(self, before: Run | None, after: Run | None) -> None:
+        for run, sign in ((before, -1), (after, 1)):
+            home = None if run is None or not run.kept else keeping(self.replicas, run, sign)
+            if home is not None:
+                self.set_replica(home)
+
     def _set_standings(self, standings: Standings, payer: Payer) -> None:
         """Put the standings of a payer's parties in place of the old ones, and move those that wait."""
         old, self.standings = self.standings, standings
         self.lineup = self.lineup.followed(old, standings, payer)
 
     def _stand_in_line(self, held: HeldTurn) -> None:
-        lanes: Map[Lane, tuple[Place, ...]] = self.lanes.get(held.pool) or Map()
-        lane, place = held.lane, held.place
-        self.away = gone(self.away, held)
-        places = lanes.get(lane)
-        lanes = lanes.set(lane, (place,) if places is None else inserted(places, place))
-        self.lanes = self.lanes.set(held.pool, lanes)
-        if places is None:
-            payer = lane[1:]
-            bit = self._bit_of((lane[0], held.pool))
-            self.lineup = self.lineup.joined(payer, self.standings.of_payer(payer), bit)
+        line = Line(self.lanes, self.away, self.queue_bits, self.lineup)
+        line = stood_in(line, held, self.standings.of_payer(held.payer))
+        self.lanes, self.away, self.queue_bits, self.lineup = line
 
     def _leave_line(self, held: HeldTurn) -> None:
-        lanes, lane = self.lanes[held.pool], held.lane
-        self.away = back(self.away, held)
-        places = taken_out(lanes[lane], held.place)
-        lanes = lanes.set(lane, places) if places else lanes.delete(lane)
-        self.lanes = self.lanes.set(held.pool, lanes) if lanes else self.lanes.delete(held.pool)
-        if not places:
-            queue, payer = (lane[0], held.pool), lane[1:]
-            bit = self.queue_bits[queue]
-            self.lineup = self.lineup.left(payer, self.standings.of_payer(payer), bit)
-            if not self.lineup.principals.queues & bit:
-                self.queue_bits = self.queue_bits.delete(queue)
-
-    def _bit_of(self, queue: Queue) -> Bits:
-        """Return the bit of a queue; one without a bit gets the lowest that is free."""
-        bit = self.queue_bits.get(queue)
-        if bit is None:
-            taken = self.lineup.principals.queues
-            bit = ~taken & (taken + 1)
-            self.queue_bits = self.queue_bits.set(queue, bit)
-        return bit
+        line = Line(self.lanes, self.away, self.queue_bits, self.lineup)
+        line = stepped_out(line, held, self.standings.of_payer(held.payer))
+        self.lanes, self.away, self.queue_bits, self.lineup = line

@@ -237,11 +237,15 @@ class KnownReplica:
     Attributes:
         placed: turns ever placed there.
         window: size, what was in flight at the refusal or None after an outage, and answers; None without a window.
+        speed: tokens that it prefills in a second, 0 where nobody knows.
+        bears: tokens that its memory bears, where that is less than its engine says.
     """
 
     replica: ReplicaId
     placed: int = 0
     window: tuple[int, int | None, int] | None = None
+    speed: float = 0.0
+    bears: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,8 @@ from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.families import last_at_work
 from luftpause.core.scheduling.state import Bucket, Part, State, Turn
 from luftpause.core.scheduling.turns import end, end_part, leave_queue
+from luftpause.core.scheduling.working_set.books import break_silences
+from luftpause.core.scheduling.working_set.leases import lapse
 
 
 def next_deadline(state: State) -> Instant | None:
@@ -24,7 +26,9 @@ def next_deadline(state: State) -> Instant | None:
     opens_at = state.replica_deadlines.next_at()
     if turns_at is None or (runs_at is not None and runs_at < turns_at):
         turns_at = runs_at
-    models_at = state.residency.look_at
+    models_at, leases_at = state.residency.look_at, state.working_set.next_at()
+    if leases_at is not None and (models_at is None or leases_at < models_at):
+        models_at = leases_at
     if models_at is not None and (opens_at is None or models_at < opens_at):
         opens_at = models_at
     return opens_at if turns_at is None or (opens_at is not None and opens_at < turns_at) else turns_at
@@ -35,6 +39,8 @@ def expire(draft: Draft, now: Instant) -> None:
     _expire_turns(draft, now)
     _expire_runs(draft, now)
     _open_replicas(draft, now)
+    lapse(draft, now)
+    break_silences(draft, now)
 
 
 def _expire_turns(draft: Draft, now: Instant) -> None:

@@ -16,13 +16,18 @@ from luftpause.core.scheduling.affinity import bound_to, choose, pools_of
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica
+from luftpause.core.scheduling.working_set.sending import send
 
 CLASSES_IN_ORDER: Final = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
 
 
 def drain(draft: Draft, now: Instant) -> None:
     """Place every held turn that has room now, in fair order, on the replicas that may have gained some."""
-    if draft.held and draft.is_stirred:
+    if not draft.held or not draft.is_stirred:
+        return
+    if draft.limits.working_set is not None:
+        send(draft, now)
+    else:
         queue = _Queue(draft)
         while (held := queue.take()) is not None:
             queue.place(held, now)
@@ -66,7 +71,7 @@ class _Queue:
         among = [draft.replicas[replica] for replica in self._openings[arrival.service_class][held.pool]]
         chosen = choose(among, arrival.service_class, None if home is None else home.replica)
         assert chosen is not None, f"{arrival.turn} has room in {held.pool}"
-        place(draft, arrival, run, chosen, held_s=now - held.arrived_at)
+        place(draft, arrival, run, chosen, held_s=now - held.arrived_at, now=now)
         self._close(draft.replicas[chosen.replica])
         self._open()
 

@@ -20,6 +20,7 @@ from luftpause.core.scheduling.standings import Party, Payer, Standing
 from luftpause.core.scheduling.state import LAPSED_MAX, Lane, Life, Part, Place, Pool, Replica, Service, State
 from luftpause.core.scheduling.tool_history import HISTORIES_MAX
 from luftpause.core.scheduling.wheel import Wheel
+from luftpause.core.scheduling.working_set.soundness import check_working_set
 
 Key = TypeVar("Key", bound=Hashable)
 Deadline = TypeVar("Deadline", bound=str | tuple[str, str])
@@ -40,8 +41,10 @@ def check(state: State) -> None:
     _check_tools(state)
     _check_standings(state)
     _check_lineup(state)
-    _check_work_is_conserved(state)
+    if state.limits.working_set is None:
+        _check_work_is_conserved(state)
     check_models(state)
+    check_working_set(state)
 
 
 def _check_wheel(wheel: Wheel[Deadline]) -> None:
@@ -211,12 +214,17 @@ def _check_standings(state: State) -> None:
     for model in state.residency.models.values():  # a load counts as a turn of whoever forced it
         flying.update(() if model.payer is None else (model.payer[0], model.payer))
     waiting = Counter(party for held in state.held.values() for party in _parties(held.arrival))
-    of, counted, resting = state.standings
-    _same("turns by party", {party: count for party, (count, _) in of.items() if count}, dict(flying))
+    standings = state.standings
+    of, counted, resting = standings.of, standings.waiting, standings.resting
+    by_service = standings.clock is not None
+    in_flight = dict(standings.flying) if by_service else {party: count for party, (count, _) in of.items() if count}
+    _same("turns by party", in_flight, dict(flying))
     _same_counts("held turns by party", counted, waiting.elements())
     _same("parties with open turns", set(of), set(flying) | set(waiting))
     assert not set(of) & set(resting), f"they have open turns, and rest: {set(of) & set(resting)}"
-    assert not any(count for count, _ in resting.values()), f"they rest with turns in flight: {dict(resting)}"
+    assert by_service or not any(count for count, _ in resting.values()), (
+        f"they rest with turns in flight: {dict(resting)}"
+    )
     assert waiting or not resting, f"nobody waits, and {set(resting)} are remembered"
     known = [*of.items(), *resting.items()]
     assert all(seq < state.next_seq for _, (_, seq) in known), f"served in the future: {known}"

@@ -5,13 +5,16 @@ And all of them under their dataplane, with the bucket in which they are over wi
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from immutables import Map
 
 from luftpause.core.model.ids import PeerId, TurnId
 from luftpause.core.scheduling.events import TurnArrived
-from luftpause.core.scheduling.state import Bucket, HeldTurn, Life, Place
+from luftpause.core.scheduling.lineup import Lineup
+from luftpause.core.scheduling.ranking import Bits
+from luftpause.core.scheduling.standings import PayerStanding
+from luftpause.core.scheduling.state import Bucket, HeldTurn, Lane, Life, Place, Pool, Queue
 
 Away: TypeAlias = Map[Life, Map[TurnId, Place]]
 
@@ -58,3 +61,44 @@ def back(away: Away, held: HeldTurn) -> Away:
         return away
     others = away[life].delete(held.arrival.turn)
     return away.set(life, others) if others else away.delete(life)
+
+
+class Line(NamedTuple):
+    """The indices over held turns, as `State` has them."""
+
+    lanes: Map[Pool, Map[Lane, tuple[Place, ...]]]
+    away: Away
+    queue_bits: Map[Queue, Bits]
+    lineup: Lineup
+
+
+def stood_in(line: Line, held: HeldTurn, standing: PayerStanding) -> Line:
+    """Return the indices when a turn begins to wait, or moved."""
+    lanes, away, queue_bits, lineup = line
+    of_pool: Map[Lane, tuple[Place, ...]] = lanes.get(held.pool) or Map()
+    lane, place = held.lane, held.place
+    places = of_pool.get(lane)
+    of_pool = of_pool.set(lane, (place,) if places is None else inserted(places, place))
+    if places is None:
+        bit = queue_bits.get(held.queue)
+        if bit is None:
+            taken = lineup.principals.queues
+            bit = ~taken & (taken + 1)  # the lowest that is free
+            queue_bits = queue_bits.set(held.queue, bit)
+        lineup = lineup.joined(held.payer, standing, bit)
+    return Line(lanes.set(held.pool, of_pool), gone(away, held), queue_bits, lineup)
+
+
+def stepped_out(line: Line, held: HeldTurn, standing: PayerStanding) -> Line:
+    """The inverse of `stood_in`."""
+    lanes, away, queue_bits, lineup = line
+    of_pool, lane = lanes[held.pool], held.lane
+    places = taken_out(of_pool[lane], held.place)
+    of_pool = of_pool.set(lane, places) if places else of_pool.delete(lane)
+    lanes = lanes.set(held.pool, of_pool) if of_pool else lanes.delete(held.pool)
+    if not places:
+        bit = queue_bits[held.queue]
+        lineup = lineup.left(held.payer, standing, bit)
+        if not lineup.principals.queues & bit:
+            queue_bits = queue_bits.delete(held.queue)
+    return Line(lanes, back(away, held), queue_bits, lineup)

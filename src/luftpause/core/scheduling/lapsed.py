@@ -9,18 +9,23 @@ from collections.abc import Iterable
 from luftpause.core.model.ids import Instant, PeerId, TurnId
 from luftpause.core.scheduling.adopting import adopt
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.state import LAPSED_MAX, Run, Turn
+from luftpause.core.scheduling.state import LAPSED_MAX, Run, Turn, at_work
 
 
 def remember(draft: Draft, turns: Iterable[Turn]) -> None:
     """Note turns in flight that are over as far as anybody knows; of too many those that were placed first go."""
-    lapsed = draft.lapsed.update({turn.arrival.turn: turn._replace(returning=False) for turn in turns})
+    lapsed = draft.lapsed.update({turn.arrival.turn: _silent(turn) for turn in turns})
     surplus = len(lapsed) - LAPSED_MAX
     if surplus > 0:
         in_order = sorted((turn.seq, name) for name, turn in lapsed.items())
         for _, name in in_order[:surplus]:
             lapsed = lapsed.delete(name)
     draft.lapsed = lapsed
+
+
+def _silent(turn: Turn) -> Turn:
+    """Return a turn that nobody waits for."""
+    return turn._replace(returning=False, first_s=0.0 if turn.first_s is None else turn.first_s)
 
 
 def revive(draft: Draft, turns: Iterable[TurnId], now: Instant) -> None:
@@ -32,7 +37,7 @@ def revive(draft: Draft, turns: Iterable[TurnId], now: Instant) -> None:
         adopt(draft, turn._replace(seq=draft.take_seq()), now)
         if turn.in_run:
             run = draft.runs[turn.arrival.part]
-            draft.set_run(run._replace(turns=(*run.turns, name), out_on=None))
+            draft.set_run(at_work(run)._replace(turns=(*run.turns, name)))
 
 
 def leave_run(draft: Draft, run: Run) -> None:

@@ -37,7 +37,14 @@ def to_remember(state: State, now: Instant) -> MemoryRestored:
     return MemoryRestored(
         tools=tuple(tools),
         replicas=tuple(
-            KnownReplica(replica=each.replica, placed=each.placed, window=_told(each.window)) for each in replicas
+            KnownReplica(
+                replica=each.replica,
+                placed=each.placed,
+                window=_told(each.window),
+                speed=each.seat.speed,
+                bears=each.seat.window,
+            )
+            for each in replicas
         ),
     )
 
@@ -55,7 +62,8 @@ def restore(draft: Draft, event: MemoryRestored, now: Instant) -> None:
     for replica in event.replicas[:REPLICAS_MAX]:
         ours = draft.replicas.get(replica.replica)
         if ours is None or not ours.seen_healthy:
-            draft.past = draft.past.set(replica.replica, Past(max(0, replica.placed), _window(replica)))
+            past = Past(max(0, replica.placed), _window(replica), _speed(replica), _bears(replica))
+            draft.past = draft.past.set(replica.replica, past)
 
 
 def sensible(event: MemoryRestored) -> MemoryRestored:
@@ -76,6 +84,14 @@ def _makes_sense(known: KnownTool) -> bool:
 
 def _told(window: Window | None) -> tuple[int, int | None, int] | None:
     return None if window is None else (window.size, window.refused_at, window.answered)
+
+
+def _speed(known: KnownReplica) -> float:
+    return known.speed if 0.0 < known.speed <= _WEIGHT_MAX else 0.0
+
+
+def _bears(known: KnownReplica) -> int | None:
+    return known.bears if known.bears is not None and known.bears > 0 else None
 
 
 def _window(known: KnownReplica) -> Window | None:

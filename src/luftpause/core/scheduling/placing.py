@@ -1,5 +1,6 @@
 """Putting a turn on a replica: what both an arriving and a held turn go through."""
 
+from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import PlaceTurn
 from luftpause.core.scheduling.admission import queue_cap
 from luftpause.core.scheduling.affinity import returns_to, why_placed
@@ -9,10 +10,13 @@ from luftpause.core.scheduling.residency.kv_state import NO_SEAT
 from luftpause.core.scheduling.residency.leases import root_of
 from luftpause.core.scheduling.residency.parking import seat
 from luftpause.core.scheduling.residency.uses import used
-from luftpause.core.scheduling.state import Replica, Run, Turn, without
+from luftpause.core.scheduling.state import Replica, Run, Turn, at_work, without
+from luftpause.core.scheduling.working_set.books import booked, watch
 
 
-def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica, *, held_s: float) -> None:
+def place(
+    draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica, *, held_s: float, now: Instant
+) -> None:
     """Charge an open turn to a replica, make that its run's home, and order it sent.
 
     Args:
@@ -21,19 +25,24 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
         run: its run, stored or not; None for a turn that is in no run.
         replica: where it goes.
         held_s: how long it waited, seconds.
+        now: the present.
     """
     why = why_placed(draft.replicas, run, replica)
-    draft.charge(
-        Turn(
-            arrival=arrival,
-            replica=replica.replica,
-            why=why,
-            held_s=held_s,
-            seq=draft.take_seq(),
-            in_run=run is not None,
-            returning=run is not None and _comes_back_to_a_full_home(run, replica),
-        )
+    turn = Turn(
+        arrival=arrival,
+        replica=replica.replica,
+        why=why,
+        held_s=held_s,
+        seq=draft.take_seq(),
+        in_run=run is not None,
     )
+    if draft.limits.working_set is not None:
+        turn = booked(draft, turn, run, now)
+    elif run is not None and _comes_back_to_a_full_home(run, replica):
+        turn = turn._replace(returning=True)
+    draft.charge(turn)
+    if turn.tokens:
+        watch(draft, replica.replica)
     there = NO_SEAT
     if draft.residency.of_replica:
         root = None if run is None else root_of(run, draft.runs, draft.models_of)
@@ -41,12 +50,11 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
         there = seat(draft, arrival, run, replica)
     if run is not None:
         draft.set_run(
-            run._replace(
+            at_work(run)._replace(
                 home=replica.replica,
                 home_epoch=replica.epoch,
                 turns=(*run.turns, arrival.turn),
                 held=without(run.held, arrival.turn),
-                out_on=None,
             )
         )
     draft.order(
@@ -54,7 +62,7 @@ def place(draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica,
             turn=arrival.turn,
             run=arrival.run,
             replica=replica.replica,
-            why=why,
+            why=turn.why,
             held_s=held_s,
             slot=there.slot,
             restore=there.file,

@@ -13,6 +13,8 @@ class PlacedBecause(Enum):
 
     HOME = "its run's last turn ran there"
     LEAST_LOADED = "fewest turns in flight"
+    MOST_ROOM = "most of its memory is free"
+    PLACE_LAPSED = "its place at home was not kept any longer"
     HOME_LOST = "its home replica is unhealthy or gone"
     RESYNCED = "its dataplane says that it runs there"
 
@@ -69,6 +71,31 @@ class WaitingForHome:
     in_flight: int
     capacity: int
     foreign: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingForTokens:
+    """A run begins where its tokens fit, and they fit nowhere; this replica comes closest. Both in tokens."""
+
+    replica: ReplicaId
+    need: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomKeptFor:
+    """There is room, and the replica is closed for a turn that comes first and does not fit yet; `caller` has it."""
+
+    replica: ReplicaId
+    caller: CallerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitingFirstTokens:
+    """So many turns on the replica have no first token yet: another one would only wait there."""
+
+    replica: ReplicaId
+    turns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,21 +165,32 @@ class LauncherAway:
 
 ModelReason: TypeAlias = ModelWanted | ModelLoading | WaitingForMemory | ModelLeaving | LauncherAway
 
-HoldReason: TypeAlias = (
-    WaitingForRoom
-    | RoomKept
-    | AwaitingReturn
-    | WindowFull
-    | WaitingForHome
-    | NoHealthyReplica
-    | ReplicaClosed
-    | BehindCaller
-    | ModelReason
-)
+RoomReason: TypeAlias = WaitingForRoom | RoomKept | AwaitingReturn | WindowFull | WaitingForHome
+
+WorkingSetReason: TypeAlias = WaitingForTokens | RoomKeptFor | AwaitingFirstTokens
+
+HoldReason: TypeAlias = RoomReason | WorkingSetReason | NoHealthyReplica | ReplicaClosed | BehindCaller | ModelReason
 
 
 def explain(reason: HoldReason) -> str:
     """Return the reason as one sentence without its full stop."""
+    match reason:
+        case NoHealthyReplica(model=model, cause=cause):
+            words = f"no healthy replica serves {model}" + (f": {cause}" if cause else " yet")
+        case ReplicaClosed(replica=replica):
+            words = f"{replica} refused a turn and asked for no new ones for a while"
+        case BehindCaller(caller=caller):
+            words = f"behind caller {caller} in fair order"
+        case WaitingForTokens() | RoomKeptFor() | AwaitingFirstTokens():
+            words = _explain_working_set(reason)
+        case ModelWanted() | ModelLoading() | WaitingForMemory() | ModelLeaving() | LauncherAway():
+            words = _explain_model(reason)
+        case _:
+            words = _explain_room(reason)
+    return words
+
+
+def _explain_room(reason: RoomReason) -> str:
     match reason:
         case WaitingForRoom(replica=replica, in_flight=in_flight, capacity=capacity, foreign=foreign):
             words = f"waiting for room: {replica} runs {in_flight} of {capacity}{_besides(foreign)}"
@@ -166,14 +204,19 @@ def explain(reason: HoldReason) -> str:
         case WaitingForHome(replica=replica, in_flight=in_flight, capacity=capacity, foreign=foreign):
             words = f"waiting for its home {replica}, where its prefix is cached: {in_flight} of {capacity} in flight"
             words += _besides(foreign)
-        case NoHealthyReplica(model=model, cause=cause):
-            words = f"no healthy replica serves {model}" + (f": {cause}" if cause else " yet")
-        case ReplicaClosed(replica=replica):
-            words = f"{replica} refused a turn and asked for no new ones for a while"
-        case BehindCaller(caller=caller):
-            words = f"behind caller {caller} in fair order"
-        case ModelWanted() | ModelLoading() | WaitingForMemory() | ModelLeaving() | LauncherAway():
-            words = _explain_model(reason)
+        case _:
+            assert_never(reason)
+    return words
+
+
+def _explain_working_set(reason: WorkingSetReason) -> str:
+    match reason:
+        case WaitingForTokens(replica=replica, need=need, free=free):
+            words = f"waiting for room to begin: it needs {need} tokens, and {replica} has {free} free"
+        case RoomKeptFor(replica=replica, caller=caller):
+            words = f"{replica} is closed to others until a turn of caller {caller} fits that comes first"
+        case AwaitingFirstTokens(replica=replica, turns=turns):
+            words = f"{_several(turns, 'turn')} on {replica} have no first token yet"
         case _:
             assert_never(reason)
     return words

@@ -17,6 +17,7 @@ from luftpause.core.scheduling.residency.uses import model_of
 from luftpause.core.scheduling.state import Pool, Replica, services_of
 from luftpause.core.scheduling.turns import leave_queue, unknown_model
 from luftpause.core.scheduling.windows import after_outage, after_refusal
+from luftpause.core.scheduling.working_set.learning import after_report as after_report_of
 
 
 def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
@@ -32,6 +33,7 @@ def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
             spec=spec, declared=True, order=seq, seen_healthy=False, engine=spec.engine, peak=known.in_flight
         )
     else:
+        known = _open_for_all(draft, known)
         draft.withdraw(known)
         fresh = _reborn(known, seq)._replace(spec=spec, seen_healthy=False, engine=spec.engine)
     draft.declare(fresh)
@@ -44,12 +46,14 @@ def remove(draft: Draft, replica: ReplicaId, now: Instant) -> None:
     known = draft.replicas.get(replica)
     if known is None or not known.declared or known.spec is None:
         return
+    spec = known.spec
+    known = _open_for_all(draft, known)
     draft.withdraw(known)
     if known.in_flight:
         draft.set_replica(_reborn(known, draft.take_seq())._replace(declared=False))
     else:
         draft.drop_replica(replica)
-    _settle(draft, replica, known.spec, now)
+    _settle(draft, replica, spec, now)
 
 
 def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
@@ -62,6 +66,7 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         engine = event.engine
     before = known
     if known.healthy and not event.healthy:
+        known = _open_for_all(draft, known)
         before = _reborn(known, draft.take_seq())
     comes_back = event.healthy and known.seen_healthy and not known.healthy
     reported = after_report(before, event.load, now) if event.healthy else before._replace(load=None)
@@ -72,11 +77,16 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         why="" if event.healthy else event.cause,
         window=after_outage(draft.limits) if comes_back else before.window,
     )
+    if draft.limits.working_set is not None and event.load is not None:
+        fresh = fresh._replace(seat=after_report_of(fresh.seat, event.load, now))
     past = draft.past.get(known.replica) if fresh.seen_healthy else None
     if past is not None:
         draft.past = draft.past.delete(known.replica)
         if not known.seen_healthy:
-            fresh = fresh._replace(placed=known.placed + past.placed, window=past.window)
+            seat = fresh.seat
+            if draft.limits.working_set is not None:
+                seat = seat._replace(speed=past.speed, window=past.bears)
+            fresh = fresh._replace(placed=known.placed + past.placed, window=past.window, seat=seat)
     if fresh == known:
         return
     draft.set_replica(fresh)
@@ -111,7 +121,7 @@ def set_ready(draft: Draft, replica: ReplicaId) -> None:
 
 def set_draining(draft: Draft, replica: ReplicaId, *, draining: bool) -> None:
     """Let a replica take no more turns, or take them again; those held for it wait elsewhere meanwhile."""
-    known = draft.replicas[replica]
+    known = _open_for_all(draft, draft.replicas[replica])
     fresh = known._replace(draining=draining)
     if draining:
         draft.withdraw(known)
@@ -123,6 +133,7 @@ def set_draining(draft: Draft, replica: ReplicaId, *, draining: bool) -> None:
 
 def _reborn(replica: Replica, epoch: int) -> Replica:
     """Return the replica at the start of a new life: what was bound to the old one is bound no more."""
+    seat = replica.seat._replace(kept=0, claimed_by=None, pool=None, hits=1.0, preemptions=None)
     return replica._replace(
         epoch=epoch,
         healthy=False,
@@ -136,7 +147,17 @@ def _reborn(replica: Replica, epoch: int) -> Replica:
         surplus=None,
         foreign=0,
         heard_at=None,
+        seat=seat,
     )
+
+
+def _open_for_all(draft: Draft, replica: Replica) -> Replica:
+    """Return the replica closed for nobody any more."""
+    claim = replica.seat.claimed_by
+    if claim is None:
+        return replica
+    draft.unclaim(draft.held[claim])
+    return draft.replicas[replica.replica]
 
 
 def _settle(draft: Draft, replica: ReplicaId, old: ReplicaSpec, now: Instant) -> None:

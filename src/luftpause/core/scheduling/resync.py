@@ -7,8 +7,9 @@ from luftpause.core.scheduling.ages import instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import KnownRun, OpenTurn, PeerResynced, RunPhase, TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
-from luftpause.core.scheduling.state import Run, Turn
+from luftpause.core.scheduling.state import Run, Turn, at_work
 from luftpause.core.scheduling.turns import end, leave_queue
+from luftpause.core.scheduling.working_set.books import kept_since
 
 
 def resync(draft: Draft, event: PeerResynced, now: Instant) -> None:
@@ -76,7 +77,7 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
             )
         turns = (*run.turns, known.turn)
         # Somebody else told that it is paused. It came back since, nobody knows when: that teaches nothing.
-        draft.set_run(run._replace(turns=turns, home=known.replica, home_epoch=replica.epoch, out_on=None))
+        draft.set_run(at_work(run)._replace(turns=turns, home=known.replica, home_epoch=replica.epoch))
 
 
 def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
@@ -86,18 +87,17 @@ def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
     if run is not None and (not run.at_rest or run.ended_at >= ended_at):
         return
     paused = known.phase is RunPhase.PAUSED
-    draft.set_run(
-        Run(
-            run=known.run,
-            model=known.model,
-            principal=known.principal,
-            caller=known.caller,
-            service_class=known.service_class,
-            ended_at=ended_at,
-            parent=known.parent if run is None or known.parent is not None else run.parent,
-            home=known.replica,
-            home_epoch=noted(draft, known.replica).epoch,
-            paused=paused,
-            out_on=draft.tools.slowest(known.tools) if paused else None,
-        )
+    adopted = Run(
+        run=known.run,
+        model=known.model,
+        principal=known.principal,
+        caller=known.caller,
+        service_class=known.service_class,
+        ended_at=ended_at,
+        parent=known.parent if run is None or known.parent is not None else run.parent,
+        home=known.replica,
+        home_epoch=noted(draft, known.replica).epoch,
+        paused=paused,
+        out_on=draft.tools.slowest(known.tools) if paused else None,
     )
+    draft.set_run(kept_since(draft, adopted, now))

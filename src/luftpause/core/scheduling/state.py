@@ -34,6 +34,8 @@ from luftpause.core.scheduling.residency.state import Residency, ResidencyLimits
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.tool_history import Tools, open_step_s
 from luftpause.core.scheduling.wheel import Wheel
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.core.scheduling.working_set.state import LEASE_STEP_S, Measure, Seat, WorkingSet
 
 Service: TypeAlias = tuple[ReplicaKind, ModelName]
 """What a replica offers and a turn asks for."""
@@ -48,7 +50,7 @@ Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
 """Held turns of one pool that differ by arrival only: where the first fits not, none does."""
 
 Place: TypeAlias = tuple[float, int, TurnId]
-"""A held turn's place in its lane: instant of arrival, sequence number, turn."""
+"""A held turn's place in its lane: when it counts as arrived, sequence number, turn."""
 
 Part: TypeAlias = tuple[RunId, ModelName]
 """A run as far as one model takes part in it: what one model has cached, and waits for, is none of another's."""
@@ -59,14 +61,11 @@ Life: TypeAlias = tuple[ReplicaId, int]
 Bucket: TypeAlias = int
 """A deadline, rounded up as a `Wheel` does it."""
 
-EXPIRY_STEP_S_MIN = 0.001
-EXPIRY_STEP_S_MAX = 1.0
+EXPIRY_STEP_S_MIN, EXPIRY_STEP_S_MAX = 0.001, 1.0
 """Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
-
 
 LAPSED_MAX = 1024
 """Turns given up for want of a sign of life that are remembered, those placed last."""
-
 REOPENING_STEP_S = 0.125
 """A closed replica opens at most this much too late."""
 
@@ -83,6 +82,7 @@ class Limits:
         slow_start: turns that a replica may have in flight when it comes back from an outage: enough to keep any engine
             busy, and no more than the smallest of them run at once.
         residency: for models that launchers load.
+        working_set: for the policy of that name; None: the policy is `turn-admission`.
     """
 
     turn_timeout_s: float = 600.0
@@ -90,6 +90,7 @@ class Limits:
     retry_after_s_max: float = 300.0
     slow_start: int = 4
     residency: ResidencyLimits = field(default_factory=ResidencyLimits)
+    working_set: WorkingSetLimits | None = None
 
 
 class Window(NamedTuple):
@@ -130,6 +131,7 @@ class Replica(NamedTuple):
         foreign: requests that others sent to its engine past us, as far as two reports agree.
         heard_at: when its last report came.
         draining: its model makes room for another or is unloaded: it takes no new turns.
+        seat: its memory, for policy `working-set`.
     """
 
     replica: ReplicaId
@@ -154,6 +156,7 @@ class Replica(NamedTuple):
     foreign: int = 0
     heard_at: Instant | None = None
     draining: bool = False
+    seat: Seat = Seat()
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""
@@ -167,10 +170,12 @@ def services_of(spec: ReplicaSpec | None) -> tuple[Service, ...]:
 
 
 class Past(NamedTuple):
-    """What a scheduler before us knew of a replica: turns ever placed there, and its window."""
+    """What a scheduler before us knew of a replica: see the fields of `Replica` and of its seat."""
 
     placed: int
     window: Window | None
+    speed: float = 0.0
+    bears: int | None = None
 
 
 class Run(NamedTuple):
@@ -188,6 +193,9 @@ class Run(NamedTuple):
         out_on: the tool that its pause will teach, from the end of the turn that called it to the arrival of the next
             one; None while that turn was answered already, or nobody knows what it called.
         waited_at: when a run that it was waiting for was last seen at work; None where that was never looked at.
+        measure: what its last answered turn came to, in tokens.
+        kept: tokens that its home keeps for it while it is paused; for policy `working-set`, as is what follows.
+        kept_until: when its home ceases to do so, and it is `loose`: paused, and may move all the same.
     """
 
     run: RunId
@@ -204,6 +212,10 @@ class Run(NamedTuple):
     paused: bool = False
     out_on: ToolName | None = None
     waited_at: Instant | None = None
+    measure: Measure = Measure()
+    kept: int = 0
+    kept_until: Instant | None = None
+    loose: bool = False
 
     @property
     def part(self) -> Part:
@@ -236,6 +248,11 @@ class Turn(NamedTuple):
         seq: order of placement.
         in_run: whether its end changes its run: not if it stands alone, nor once the run has ended.
         returning: batch waits for its first token (see `Replica.returning`).
+        tokens: that its replica is charged with, for policy `working-set`, as is what follows.
+        service: what its payer is charged with, tenths of a token.
+        expects: tokens of its prompt that it is sure to find in its replica's cache, as far as we know.
+        placed_at: when.
+        first_s: how long after that its first token came; until `late_at` that is awaited.
     """
 
     arrival: TurnArrived
@@ -245,6 +262,12 @@ class Turn(NamedTuple):
     seq: int
     in_run: bool
     returning: bool = False
+    tokens: int = 0
+    service: int = 0
+    expects: int = 0
+    placed_at: Instant = Instant(0.0)
+    first_s: float | None = None
+    late_at: Instant = Instant(0.0)
 
 
 class HeldTurn(NamedTuple):
@@ -252,16 +275,20 @@ class HeldTurn(NamedTuple):
 
     Attributes:
         arrived_at: counts what it waited elsewhere before.
-        seq: breaks ties.
+        seq: breaks ties. In its lane it counts as arrived at `ranked_at`.
         away_from: the home that it is to wait for once that takes turns again; None while it stands where it belongs.
             A home that began another life since is as good as none.
+        need: tokens that it needs where it begins; `claims` is the replica that is closed for it.
     """
 
     arrival: TurnArrived
     arrived_at: Instant
     seq: int
     pool: Pool
+    ranked_at: Instant
     away_from: Life | None = None
+    need: int = 0
+    claims: ReplicaId | None = None
 
     @property
     def lane(self) -> Lane:
@@ -281,7 +308,7 @@ class HeldTurn(NamedTuple):
     @property
     def place(self) -> Place:
         """Where in the lane it stands."""
-        return self.arrived_at, self.seq, self.arrival.turn
+        return self.ranked_at, self.seq, self.arrival.turn
 
 
 class State(NamedTuple):
@@ -307,12 +334,14 @@ class State(NamedTuple):
         past: what is remembered of replicas that have not been healthy since we were started.
         tools: how long runs stay out on each tool, learned; and, an index, how many are out on it now.
         residency: launchers, and which of their models are up.
+        working_set: what policy `working-set` knows besides.
     """
 
     limits: Limits
     peer_deadlines: Wheel[PeerId]
     run_deadlines: Wheel[Part]
     replica_deadlines: Wheel[ReplicaId]
+    working_set: WorkingSet
     replicas: Map[ReplicaId, Replica] = Map()
     runs: Map[Part, Run] = Map()
     models_of: Map[RunId, tuple[ModelName, ...]] = Map()
@@ -348,8 +377,15 @@ def empty_state(limits: Limits) -> State:
         peer_deadlines=Wheel(step_s=_expiry_step_s(limits.turn_timeout_s)),
         run_deadlines=Wheel(step_s=_expiry_step_s(limits.run_idle_expiry_s)),
         replica_deadlines=Wheel(step_s=REOPENING_STEP_S),
+        working_set=WorkingSet(leases=Wheel(step_s=LEASE_STEP_S), silences=Wheel(step_s=LEASE_STEP_S)),
+        standings=Standings(clock=None if limits.working_set is None or not limits.working_set.by_service else 0),
         tools=Tools(step_s=open_step_s(limits.run_idle_expiry_s)),
     )
+
+
+def at_work(run: Run) -> Run:
+    """Return a run that is out on no tool, and for which no place is kept: it has a turn in flight."""
+    return run._replace(out_on=None, kept=0, kept_until=None, loose=False)
 
 
 def without(turns: tuple[TurnId, ...], turn: TurnId) -> tuple[TurnId, ...]:

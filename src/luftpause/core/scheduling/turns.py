@@ -4,7 +4,6 @@ Knows the steps, not the rules: where a turn may go is in `affinity`, whether th
 turn is next in `fairness`.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from luftpause.core.model.ids import Instant, ModelName, RunId, TurnId
@@ -29,6 +28,11 @@ from luftpause.core.scheduling.residency.uses import left, model_of
 from luftpause.core.scheduling.services import KIND_WORDS, offered
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
+from luftpause.core.scheduling.working_set.books import learn, need_of, note_first_token, rested
+from luftpause.core.scheduling.working_set.leases import watch_wait
+from luftpause.core.scheduling.working_set.sending import stand_in, where_now
+from luftpause.core.scheduling.working_set.trees import as_in_its_tree, ranked_at
+from luftpause.core.scheduling.working_set.waiting import why_it_waits
 
 
 def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
@@ -43,23 +47,25 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
         return
     if arrival.age_s != age_in(arrival.age_s):  # it goes into the state, which must be comparable and writable
         arrival = replace(arrival, age_s=age_in(arrival.age_s))
+    policy = draft.limits.working_set
+    if policy is not None and policy.trees:
+        arrival = as_in_its_tree(draft, arrival)
     run = _run_of(draft, arrival, now)
     arrived_at = instant_before(now, arrival.age_s)
     if run is not None and run.out_on is not None:
-        draft.teach(run, arrived_at, now)  # whether it is placed or held, it is not out any more
+        _teach(draft, run, arrived_at, now)  # whether it is placed or held, it is not out any more
     pool = pool_of(draft.replicas, run, arrival)
-    among = candidates(draft.replicas, draft.serving, pool)
-    chosen = _choose(draft, arrival, run, pool, among)
+    need = need_of(draft, arrival, run)
+    chosen = _choose(draft, arrival, run, pool, need)
     draft.track(arrival.turn, arrival.peer, now)
     if chosen is not None:
-        place(draft, arrival, run, chosen, held_s=arrival.age_s)
+        place(draft, arrival, run, chosen, held_s=arrival.age_s, now=now)
         return
     away = away_from(draft.replicas, run, pool)
-    draft.enqueue(HeldTurn(arrival, arrived_at, draft.take_seq(), pool, away))
-    if run is not None:
-        draft.set_run(run._replace(held=(*run.held, arrival.turn), out_on=None))
+    ranked = ranked_at(draft, arrival, run, arrived_at) if policy is not None and policy.trees else arrived_at
+    _wait(draft, HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, away, need), run, now)
     if model is None:
-        draft.order(HoldTurn(turn=arrival.turn, why=why_held(pool, among, arrival)))
+        draft.order(HoldTurn(turn=arrival.turn, why=_why(draft, draft.held[arrival.turn], now)))
     else:
         draft.untold = arrival.turn  # it is told once it is known what becomes of its model
 
@@ -97,7 +103,7 @@ def end(draft: Draft, turn: TurnId, now: Instant, *, finished: TurnFinished | No
 def is_news(state: State, turn: TurnId, now: Instant) -> bool:
     """Say whether the first token of a turn may change anything: as a rule nobody waits for it."""
     in_flight = state.turns.get(turn)
-    if in_flight is None or in_flight.returning:
+    if in_flight is None or in_flight.returning or (in_flight.tokens and in_flight.first_s is None):
         return True
     deadlines = state.peer_deadlines
     last_sign = state.open_by_peer[in_flight.arrival.peer][turn]
@@ -109,7 +115,11 @@ def hear(draft: Draft, turn: TurnId, now: Instant) -> None:
     draft.renew((turn,), now)
     in_flight = draft.turns.get(turn)
     if in_flight is not None and in_flight.returning:
-        draft.settle_return(in_flight)
+        draft.turns = draft.turns.set(turn, in_flight._replace(returning=False))
+        replica = draft.replicas[in_flight.replica]
+        draft.set_replica(replica._replace(returning=replica.returning - 1))
+    elif in_flight is not None and in_flight.tokens and in_flight.first_s is None:
+        note_first_token(draft, in_flight, now)
 
 
 def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
@@ -135,7 +145,7 @@ def end_run(draft: Draft, run_id: RunId, now: Instant, *, why: str) -> None:
 
 def end_part(draft: Draft, run: Run, now: Instant, *, why: str) -> None:
     """Forget a run with one model, where none of its turns is held; with its last model it is forgotten altogether."""
-    draft.teach(run, now, now, is_lost=True)
+    _teach(draft, run, now, now, is_lost=True)
     if draft.lapsed:
         lapsed.leave_run(draft, run)
     draft.drop_run(run)
@@ -151,12 +161,13 @@ def _why_refused(draft: Draft, arrival: TurnArrived, model: Model | None, now: I
     return why_refused(draft, model, now)
 
 
-def _choose(
-    draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, among: Sequence[Replica]
-) -> Replica | None:
+def _choose(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int) -> Replica | None:
     """Return the replica that takes a turn at once; None when it is to wait."""
+    among = candidates(draft.replicas, draft.serving, pool)
     if arrival.shape is TurnShape.ERRAND:
         return nearest(among)
+    if draft.limits.working_set is not None:
+        return where_now(draft, arrival, run, pool, need)
     if somebody_waits(draft, pool, arrival.service_class):
         return None
     home = None if run is None else bound_to(draft.replicas, run)
@@ -190,6 +201,8 @@ def _why(draft: Draft, held: HeldTurn, now: Instant) -> HoldReason:
     of_model = why_model_held(draft.residency, draft.serving, held.arrival, now) if draft.residency.models else None
     if of_model is not None:
         return of_model
+    if draft.limits.working_set is not None:
+        return why_it_waits(draft.replicas, draft.serving, draft.held, held, draft.limits)
     return why_held(held.pool, candidates(draft.replicas, draft.serving, held.pool), held.arrival)
 
 
@@ -222,8 +235,10 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
 
 def _end_in_flight(draft: Draft, turn: Turn, now: Instant, finished: TurnFinished | None) -> None:
     arrival, answered = turn.arrival, finished is not None
+    usage = None if finished is None else finished.usage
     if answered:
         _widen(draft, draft.replicas[turn.replica])
+        learn(draft, turn, usage, now)
     draft.discharge(turn)
     if draft.residency.of_replica:
         draft.residency = left(draft.residency, turn.replica, now)
@@ -242,9 +257,26 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, finished: TurnFinishe
     paused = finished is not None and bool(finished.tool_calls)
     tools = () if finished is None else finished.tools
     out_on = draft.tools.slowest(tools) if paused and not turns and not run.held else None
-    draft.set_run(
-        run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch, out_on=out_on)
-    )
+    run = run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch, out_on=out_on)
+    if draft.limits.working_set is not None:
+        run = rested(draft, run, turn, usage, now)
+    draft.set_run(run)
+
+
+def _wait(draft: Draft, held: HeldTurn, run: Run | None, now: Instant) -> None:
+    draft.enqueue(held)
+    if run is not None:
+        draft.set_run(run._replace(held=(*run.held, held.arrival.turn), out_on=None))
+    if draft.limits.working_set is not None:
+        stand_in(draft, draft.held[held.arrival.turn])
+        if run is not None:
+            watch_wait(draft, held, run, now)
+
+
+def _teach(draft: Draft, run: Run, ended_at: Instant, now: Instant, *, is_lost: bool = False) -> None:
+    """Learn from a run's pause, if it is out on a tool: it ended then, or was given up. The run stays as it is."""
+    if run.out_on is not None:
+        draft.tools = draft.tools.taught(run.out_on, max(0.0, ended_at - run.ended_at), now, is_lost=is_lost)
 
 
 def _widen(draft: Draft, replica: Replica) -> None:

@@ -25,6 +25,8 @@ from luftpause.core.scheduling.residency.view import DeviceView, ModelView, view
 from luftpause.core.scheduling.state import HeldTurn, Lane, Place, Replica, State, Window
 from luftpause.core.scheduling.tool_history import NOTHING_HEARD, History
 from luftpause.core.scheduling.tool_returns import return_law
+from luftpause.core.scheduling.working_set.state import Seat
+from luftpause.core.scheduling.working_set.waiting import why_it_waits
 
 TOOLS_SHOWN: Final = 50
 
@@ -50,6 +52,19 @@ class ReplicaPhase(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokensView:
+    """A replica's memory in tokens, as policy `working-set` sees it: turns in flight, places kept, and what it bears.
+
+    `capacity` is None where nobody knows; `hits` is the share that runs found lately of what they expected there.
+    """
+
+    in_flight: int
+    kept: int
+    capacity: int | None
+    hits: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaView:
     """One replica. `why` says what made its last probe fail.
 
@@ -72,6 +87,7 @@ class ReplicaView:
     foreign: int
     why: str
     window: Window | None
+    tokens: TokensView | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +152,7 @@ def view(state: State, now: Instant) -> StateView:
     """Return what to show."""
     replicas = sorted(state.replicas.values(), key=lambda replica: replica.order)
     return StateView(
-        replicas=tuple(_view_replica(replica) for replica in replicas if replica.spec is not None),
+        replicas=tuple(_view_replica(state, replica) for replica in replicas if replica.spec is not None),
         held=_view_held(state, now),
         runs=tuple(
             RunsView(phase=phase, service_class=service_class, count=count)
@@ -187,7 +203,7 @@ def held_by_class(state: State) -> dict[ServiceClass, int]:
     return counts
 
 
-def _view_replica(replica: Replica) -> ReplicaView:
+def _view_replica(state: State, replica: Replica) -> ReplicaView:
     spec = replica.spec
     assert spec is not None, "only declared replicas are shown"
     return ReplicaView(
@@ -195,27 +211,38 @@ def _view_replica(replica: Replica) -> ReplicaView:
         kind=spec.kind,
         models=spec.models,
         engine=replica.engine,
-        phase=_phase(replica),
+        phase=_phase(state, replica),
         healthy=replica.healthy,
         in_flight=replica.in_flight,
-        capacity=capacity(replica),
+        capacity=_turns_at_most(state, replica),
         kept=replica.kept,
         placed=replica.placed,
         load=replica.load,
         foreign=replica.foreign,
         why=replica.why,
         window=replica.window,
+        tokens=None if state.limits.working_set is None else _view_seat(replica.seat),
     )
 
 
-def _phase(replica: Replica) -> ReplicaPhase:
+def _view_seat(seat: Seat) -> TokensView:
+    return TokensView(in_flight=seat.in_flight, kept=seat.kept, capacity=seat.capacity, hits=round(seat.hits, 3))
+
+
+def _turns_at_most(state: State, replica: Replica) -> int | None:
+    if state.limits.working_set is None:
+        return capacity(replica)
+    return None if replica.window is None else replica.window.size
+
+
+def _phase(state: State, replica: Replica) -> ReplicaPhase:
     if not replica.declared or replica.draining:
         return ReplicaPhase.LEAVING
     if not replica.healthy:
         return ReplicaPhase.DOWN if replica.seen_healthy else ReplicaPhase.STARTING
     if replica.closed_until is not None:
         return ReplicaPhase.FULL
-    limit = capacity(replica)
+    limit = _turns_at_most(state, replica)
     return ReplicaPhase.READY if limit is None or replica.in_flight < limit else ReplicaPhase.FULL
 
 
@@ -252,7 +279,7 @@ def _row(state: State, queues: list[tuple[Place, ...]], first: HeldTurn, caller:
         service_class=first.arrival.service_class,
         caller=caller,
         count=sum(map(len, queues)),
-        oldest_s=now - min(queues)[0][0],
+        oldest_s=now - state.held[min(queues)[0][2]].arrived_at,
         reason=_reason(state, first, now),
     )
 
@@ -265,4 +292,6 @@ def _reason(state: State, head: HeldTurn, now: Instant) -> HoldReason:
     ahead = state.lineup.first(state.queue_bits[head.queue])
     if ahead is not None and (ahead.principal, ahead.caller) != head.payer:
         return BehindCaller(caller=ahead.caller)
+    if state.limits.working_set is not None:
+        return why_it_waits(state.replicas, state.serving, state.held, head, state.limits)
     return why_held(head.pool, candidates(state.replicas, state.serving, head.pool), head.arrival)

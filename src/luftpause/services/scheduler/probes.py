@@ -159,4 +159,11 @@ def _engine(spec: ReplicaSpec, texts: list[str]) -> EngineKind:
 
 
 def _sum(loads: list[Load]) -> Load:
-    return Load(running=sum(load.running for load in loads), waiting=sum(load.waiting for load in loads))
+    tokens = [load.kv_tokens for load in loads if load.kv_tokens is not None]
+    preemptions = [load.preemptions for load in loads if load.preemptions is not None]
+    return Load(
+        running=sum(load.running for load in loads),
+        waiting=sum(load.waiting for load in loads),
+        kv_tokens=sum(tokens) if len(tokens) == len(loads) and tokens else None,
+        preemptions=sum(preemptions) if len(preemptions) == len(loads) and preemptions else None,
+    )

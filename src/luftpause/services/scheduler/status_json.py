@@ -1,7 +1,7 @@
 """The scheduler's state as programs see it, section by section; docs/status.schema.json describes it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from luftpause.core.model.ids import Instant
@@ -74,6 +74,7 @@ def _replica(replica: ReplicaView) -> Json:
         "why": replica.why,
         "load": None if load is None else {"running": load.running, "waiting": load.waiting},
         "foreign": replica.foreign,
+        "tokens": None if replica.tokens is None else asdict(replica.tokens),
     }
 
 

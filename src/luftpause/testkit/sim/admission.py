@@ -1,4 +1,4 @@
-"""The arm `turn-admission`: the real scheduling core, told and obeyed as its shell would tell and obey it.
+"""The arms `turn-admission` and `working-set`: the real scheduling core, told and obeyed as by its shell.
 
 No engine and no agent is known here, only the pool and what was told.
 """
@@ -48,6 +48,7 @@ from luftpause.testkit.sim.clients import SimRun, SimTurn, TurnPhase
 from luftpause.testkit.sim.model_account import ModelAccount
 from luftpause.testkit.sim.pool import Pool
 from luftpause.testkit.sim.setting import Setting
+from luftpause.testkit.sim.working_account import WorkingSetAccount
 
 PEER: Final = PeerId("sim")
 BYTES_PER_TOKEN: Final = 4
@@ -151,7 +152,8 @@ class TurnAdmission:
 
     def probed(self, replica: int, load: tuple[int, int] | None) -> None:
         """Tell what was seen."""
-        seen = None if load is None else Load(running=load[0], waiting=load[1])
+        pool = self._setting.replicas[replica].engine.kv_tokens
+        seen = None if load is None else Load(running=load[0], waiting=load[1], kv_tokens=pool)
         self._tell(ReplicaProbed(replica=self._names[replica], healthy=load is not None, load=seen))
 
     def loaded(self, replica: int) -> None:
@@ -277,7 +279,9 @@ class _Rest:
 
 
 def _account(setting: Setting, limits: Limits) -> Account | ModelAccount:
-    return ModelAccount(limits.residency) if setting.is_launched else Account(limits)
+    if setting.is_launched:
+        return ModelAccount(limits.residency)
+    return Account(limits) if limits.working_set is None else WorkingSetAccount(limits)
 
 
 def _launcher(setting: Setting) -> LauncherJoined:

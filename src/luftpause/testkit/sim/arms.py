@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.testkit.sim.admission import TurnAdmission
 from luftpause.testkit.sim.forwarding import Direct
 from luftpause.testkit.sim.pool import Arm, Pool
@@ -21,8 +22,9 @@ ARMS: Final = (
     "smg",
     "turn-admission-free",
     "turn-admission",
+    "working-set",
 )
-LAUNCHING_ARMS: Final = ("llama-swap", "turn-admission")
+LAUNCHING_ARMS: Final = ("llama-swap", "turn-admission", "working-set")
 """Those that load and unload models, for a scenario that has some."""
 
 _MAKERS: Final[Mapping[str, Callable[[Pool, Setting, bool], Arm]]] = {
@@ -36,6 +38,9 @@ _MAKERS: Final[Mapping[str, Callable[[Pool, Setting, bool], Arm]]] = {
         pool, setting, Limits(), checked=checked, free=True
     ),
     "turn-admission": lambda pool, setting, checked: TurnAdmission(pool, setting, Limits(), checked=checked),
+    "working-set": lambda pool, setting, checked: TurnAdmission(
+        pool, setting, Limits(working_set=WorkingSetLimits()), checked=checked
+    ),
     "llama-swap": lambda pool, setting, _: Swap(pool, setting),
 }
 """Each is given the pool, the setting, and whether to prove and audit everything."""

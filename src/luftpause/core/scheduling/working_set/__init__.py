@@ -1,0 +1,1 @@
+"""Policy `working-set`: the memory of engines is given to runs, not to turns."""

@@ -1,0 +1,165 @@
+"""What turns and runs are booked with under policy `working-set`, at each step of a turn's life."""
+
+from typing import Final
+
+from luftpause.core.model.ids import Instant, ReplicaId, ToolName
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape, Usage
+from luftpause.core.scheduling.affinity import bound_to
+from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.reasons import PlacedBecause
+from luftpause.core.scheduling.state import Run, Turn
+from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s
+from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
+from luftpause.core.scheduling.working_set.leases import lease
+from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, prompt_tokens, service_of
+from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
+from luftpause.core.scheduling.working_set.room import first_tokens_due
+from luftpause.core.scheduling.working_set.seats import heard
+from luftpause.core.scheduling.working_set.state import Lengths, Measure
+
+FOREVER_S: Final = 1e9
+SILENCE_S: Final = 2.0
+"""So much later than expected a first token may be."""
+HALF: Final = 0.5
+PATIENCE_MAX: Final = 2048
+NO_TOOL: Final = ToolName("")
+
+
+def need_of(draft: Draft, arrival: TurnArrived, run: Run | None) -> int:
+    """Return the tokens that a turn is charged with where it goes; 0 where it uses no memory to speak of."""
+    if draft.limits.working_set is None or arrival.kind is not ReplicaKind.GENERATIVE:
+        return 0
+    if arrival.shape is TurnShape.ERRAND:
+        return 0
+    lengths = draft.working_set.lengths.get(arrival.model, _LENGTHS)
+    return max(1, prompt_tokens(lengths, run, arrival) + int(lengths.reply))
+
+
+def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
+    """Return a turn that is about to be placed, with what its replica is charged for it."""
+    expects = 0
+    if run is not None and run.kept and run.home == turn.replica:
+        expects = run.measure.context
+    tokens = need_of(draft, turn.arrival, run)
+    reply = int(draft.working_set.lengths.get(turn.arrival.model, _LENGTHS).reply)
+    service = service_of(max(0, tokens - reply), expects, reply) if tokens else 0
+    why = turn.why
+    if why is PlacedBecause.LEAST_LOADED:
+        why = PlacedBecause.MOST_ROOM
+    elif why is PlacedBecause.HOME_LOST and run is not None and run.loose:
+        why = PlacedBecause.PLACE_LAPSED
+    turn = turn._replace(why=why, tokens=tokens, service=service, expects=expects, placed_at=now)
+    return turn._replace(late_at=_late_at(draft, turn, max(0, tokens - reply - expects))) if tokens else turn
+
+
+def _late_at(draft: Draft, turn: Turn, prefill: int) -> Instant:
+    replica = draft.replicas[turn.replica]
+    awaited = sum(each.tokens for each in replica.seat.awaiting)
+    prefill_s = (awaited + prefill) / speed_of(replica)
+    streamed = draft.working_set.lengths.get(turn.arrival.model, _LENGTHS).streamed
+    return Instant(turn.placed_at + (SILENCE_S + 2 * prefill_s if streamed >= HALF else prefill_s))
+
+
+def watch(draft: Draft, name: ReplicaId) -> None:
+    """Look at a replica again that awaits as many first tokens as it may."""
+    limits, silences = draft.limits.working_set, draft.working_set.silences
+    replica = draft.replicas[name]
+    if limits is None or name in silences.bucket_of or not first_tokens_due(replica, limits):
+        return
+    bucket = silences.bucket(min(each.until for each in replica.seat.awaiting))
+    draft.working_set = draft.working_set._replace(silences=silences.put(name, bucket))
+
+
+def break_silences(draft: Draft, now: Instant) -> None:
+    """Take turns for under way that should be by now: an answer that is not streamed tells of no first token."""
+    names, silences = draft.working_set.silences.take_due(now)
+    if silences is draft.working_set.silences:
+        return
+    draft.working_set = draft.working_set._replace(silences=silences)
+    for name in names:
+        replica = draft.replicas.get(name)
+        if replica is None:
+            continue
+        awaiting = tuple(
+            each for each in replica.seat.awaiting if not silences.is_due(silences.bucket(each.until), now)
+        )
+        if awaiting != replica.seat.awaiting:
+            draft.set_replica(replica._replace(seat=replica.seat._replace(awaiting=awaiting)))
+        watch(draft, name)
+
+
+def note_first_token(draft: Draft, turn: Turn, now: Instant) -> None:
+    """Let a turn wait for its first token no longer."""
+    draft.turns = draft.turns.set(turn.arrival.turn, turn._replace(first_s=now - turn.placed_at))
+    replica = draft.replicas[turn.replica]
+    draft.set_replica(replica._replace(seat=heard(replica.seat, turn.arrival.turn)))
+
+
+def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
+    """Learn from a turn that its engine answered whole, before it is discharged."""
+    limits = draft.limits.working_set
+    if limits is None or not turn.tokens or usage is None or not makes_sense(usage):
+        return
+    model = turn.arrival.model
+    lengths = draft.working_set.lengths
+    after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival.prompt_bytes, usage)
+    after = after_answer(after, usage, turn.first_s, now - turn.placed_at)
+    draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
+    if limits.by_service:
+        _settle(draft, turn, usage)
+    replica = draft.replicas[turn.replica]
+    seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
+    draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
+
+
+def _settle(draft: Draft, turn: Turn, usage: Usage) -> None:
+    """Charge the payer of a turn with what it was worth in place of what it seemed to be."""
+    payer, before = (turn.arrival.principal, turn.arrival.caller), draft.standings
+    worth = service_of(usage.prompt_tokens, usage.cached_tokens or 0, usage.completion_tokens)
+    draft.standings = before.settled_service(payer, worth - turn.service)
+    draft.lineup = draft.lineup.followed(before, draft.standings, payer)
+
+
+def rested(draft: Draft, run: Run, turn: Turn, usage: Usage | None, now: Instant) -> Run:
+    """Return a run whose last turn in flight has ended, with what its home keeps for it."""
+    limits = draft.limits.working_set
+    assert limits is not None
+    measure = run.measure
+    if usage is not None and makes_sense(usage):
+        measure = Measure(turn.arrival.prompt_bytes, usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens)
+    elif turn.tokens:
+        measure = Measure(turn.arrival.prompt_bytes, turn.tokens, turn.tokens)
+    run = run._replace(measure=measure, kept=0, kept_until=None, loose=False)
+    return run if run.turns or run.held else kept_since(draft, run, now)
+
+
+def kept_since(draft: Draft, run: Run, now: Instant) -> Run:
+    """Return a run at rest with the place that its home keeps for it since it went out on its tool, if that pays."""
+    limits, home = draft.limits.working_set, bound_to(draft.replicas, run)
+    if limits is None or home is None or not run.paused:
+        return run
+    seconds = _patience_s(draft, run, worth_s(home, run.service_class, limits), now) if limits.forget else FOREVER_S
+    until = Instant(run.ended_at + seconds)
+    if until <= now:
+        return run._replace(loose=True)
+    run = run._replace(kept=run.measure.context, kept_until=until)
+    lease(draft, run)
+    return run
+
+
+def _patience_s(draft: Draft, run: Run, worth: float, now: Instant) -> float:
+    tool = NO_TOOL if run.out_on is None else run.out_on
+    key, known = (tool, run.service_class), draft.working_set.patience
+    patience, history = known.get(key), draft.tools.histories.get(tool)
+    if patience is None or is_stale(patience, 0 if history is None else history.returned, worth):
+        patience = found_out(draft.tools, tool, worth, now)
+        if len(known) >= PATIENCE_MAX:
+            for each in sorted(known, key=lambda each: (each[0], each[1].value))[: PATIENCE_MAX // 2]:
+                known = known.delete(each)
+        draft.working_set = draft.working_set._replace(patience=known.set(key, patience))
+    return patience.seconds
+
+
+_LENGTHS = Lengths()

@@ -1,0 +1,68 @@
+"""How many tokens a turn has before its engine says so: what was measured of its run, and bytes for what is new.
+
+Only what engines report teaches. Knows one model's texts at a time.
+"""
+
+from typing import Final
+
+from luftpause.core.model.turns import Usage
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.state import Run
+from luftpause.core.scheduling.working_set.state import Lengths
+
+WEIGHT: Final = 0.1
+"""Of one observation among all before it."""
+
+ANSWER_MIN: Final = 16
+AT_THE_END: Final = 0.95
+
+TOKENS_MAX: Final = 100_000_000
+"""No turn has more."""
+
+RATIO_MIN: Final = 0.25
+RATIO_MAX: Final = 64.0
+"""Bytes per token beyond these are no text: a picture in the body, or a prompt that the engine has elsewhere."""
+
+
+def makes_sense(usage: Usage) -> bool:
+    """Say whether an engine's report can be true."""
+    return 0 < usage.prompt_tokens <= TOKENS_MAX and 0 <= usage.completion_tokens <= TOKENS_MAX
+
+
+def prompt_tokens(lengths: Lengths, run: Run | None, arrival: TurnArrived) -> int:
+    """Return how long a turn's prompt is, as far as anybody can tell; a shorter body than before was rewritten."""
+    ratio = lengths.bytes_per_token
+    prompt_bytes = max(0, arrival.prompt_bytes)
+    if run is None or not run.measure.prompt:
+        return int(prompt_bytes / ratio)
+    measure = run.measure
+    if not prompt_bytes:
+        return measure.context
+    more = prompt_bytes - measure.prompt_bytes
+    return measure.prompt + int(more / ratio) if more >= 0 else int(prompt_bytes / ratio)
+
+
+def after_usage(lengths: Lengths, prompt_bytes: int, usage: Usage) -> Lengths:
+    """Return what is known of a model's texts after one turn."""
+    ratio, reply = lengths.bytes_per_token, lengths.reply
+    if prompt_bytes > 0 and usage.prompt_tokens > 0:
+        seen = prompt_bytes / usage.prompt_tokens
+        if RATIO_MIN <= seen <= RATIO_MAX:
+            ratio += WEIGHT * (seen - ratio)
+    if usage.completion_tokens > 0:
+        reply += WEIGHT * (usage.completion_tokens - reply)
+    return Lengths(ratio, reply, lengths.streamed)
+
+
+def after_answer(lengths: Lengths, usage: Usage, first_s: float | None, whole_s: float) -> Lengths:
+    """Return what is known of a model's texts after an answer whose first token came then; short ones tell nothing."""
+    if usage.completion_tokens < ANSWER_MIN:
+        return lengths
+    seen = 1.0 if first_s is not None and first_s < AT_THE_END * whole_s else 0.0
+    return lengths._replace(streamed=lengths.streamed + WEIGHT * (seen - lengths.streamed))
+
+
+def service_of(prompt: int, cached: int, reply: int) -> int:
+    """Return what a turn is worth, tenths of a token: a prompt's token 1, one found in the cache 0.1, a reply's 2."""
+    found = min(prompt, cached)
+    return 10 * (prompt - found) + found + 20 * reply

@@ -1,0 +1,32 @@
+"""What an operator may set of policy `working-set`, and what a bench may take away from it, piece by piece."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingSetLimits:
+    """The policy's parameters. Every switch takes one piece away, so that its worth can be measured.
+
+    Attributes:
+        gate: new runs start only where their tokens fit.
+        fill: share of a replica's memory that batch runs may fill; the rest is for what runs grow by.
+        fill_interactive: the same for interactive runs.
+        first_tokens: so many turns of a replica may wait for their first token; 0 for any number.
+        forget: a paused run's place is kept only while that pays; else as long as it is paused.
+        interactive_weight: how much more an interactive run's return to its place is worth than a batch run's.
+        learn: a replica's memory is learned from what it finds in its cache.
+        by_service: callers are served in order of what they had, in tokens; else by their turns in flight.
+        trees: runs stand where their tree stands, see `trees.py`.
+        claim: the first in line that fits nowhere closes a replica to those behind it.
+    """
+
+    gate: bool = True
+    fill: float = 0.75
+    fill_interactive: float = 0.85
+    first_tokens: int = 3
+    forget: bool = True
+    interactive_weight: float = 4.0
+    learn: bool = True
+    by_service: bool = True
+    trees: bool = True
+    claim: bool = True

@@ -1,0 +1,54 @@
+"""May this replica take this turn now, by policy `working-set`?
+
+What goes on at home goes at once, but for a few turns that may wait for their first token at a time. What begins there
+needs room for its tokens besides, and yields to whoever the replica is closed for. A replica without any of our turns
+takes what it is given: whatever is reserved there, nothing works. Windows and refusals bind as with the other policy.
+Knows one replica at a time.
+"""
+
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.admission import takes_turns
+from luftpause.core.scheduling.state import Replica
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+
+
+def is_open(replica: Replica) -> bool:
+    """Say whether the replica takes turns at all now."""
+    if replica.closed_until is not None or not takes_turns(replica):
+        return False
+    return replica.window is None or replica.in_flight < replica.window.size
+
+
+def first_tokens_due(replica: Replica, limits: WorkingSetLimits) -> bool:
+    """Say whether as many turns wait for their first token as may: what is sent now would only wait there."""
+    return bool(limits.first_tokens) and len(replica.seat.awaiting) >= limits.first_tokens
+
+
+def goes_on(replica: Replica, service_class: ServiceClass, limits: WorkingSetLimits) -> bool:
+    """Say whether a run that has its place there may take its next turn."""
+    if not is_open(replica):
+        return False
+    return service_class is ServiceClass.INTERACTIVE or not first_tokens_due(replica, limits)
+
+
+def may_begin(replica: Replica, limits: WorkingSetLimits) -> bool:
+    """Say whether a run may begin there that is small enough."""
+    return is_open(replica) and not first_tokens_due(replica, limits)
+
+
+def has_tokens(replica: Replica, service_class: ServiceClass, need: int, limits: WorkingSetLimits) -> bool:
+    """Say whether so many tokens more fit into what the replica bears."""
+    if replica.in_flight == 0 or not limits.gate:
+        return True
+    free = free_tokens(replica, service_class, limits)
+    return free is None or need <= free
+
+
+def free_tokens(replica: Replica, service_class: ServiceClass, limits: WorkingSetLimits) -> int | None:
+    """Return how many tokens are free for runs of a class, below zero where too many are taken; None: any number."""
+    seat = replica.seat
+    capacity = seat.capacity
+    if capacity is None:
+        return None
+    fill = limits.fill if service_class is ServiceClass.BATCH else limits.fill_interactive
+    return int(capacity * fill) - seat.charged

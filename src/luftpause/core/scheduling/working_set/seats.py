@@ -1,0 +1,40 @@
+"""What a replica's memory is charged with as turns come and go."""
+
+from luftpause.core.model.ids import TurnId
+from luftpause.core.scheduling.affinity import Replicas, bound_to
+from luftpause.core.scheduling.state import Replica, Run, Turn
+from luftpause.core.scheduling.working_set.state import Awaiting, Seat
+
+
+def seated(seat: Seat, turn: Turn) -> Seat:
+    """Return a replica's seat with one more turn in flight."""
+    seat = seat._replace(in_flight=seat.in_flight + turn.tokens)
+    if turn.first_s is not None:
+        return seat
+    awaited = tuple(each for each in seat.awaiting if each.until > turn.placed_at)
+    awaiting = (*awaited, Awaiting(turn.arrival.turn, max(0, turn.tokens - turn.expects), turn.late_at))
+    return seat._replace(awaiting=awaiting)
+
+
+def unseated(seat: Seat, turn: Turn) -> Seat:
+    """Return a replica's seat with one turn in flight fewer."""
+    seat = seat._replace(in_flight=seat.in_flight - turn.tokens)
+    return seat if turn.first_s is not None else heard(seat, turn.arrival.turn)
+
+
+def heard(seat: Seat, turn: TurnId) -> Seat:
+    """Return a replica's seat when a turn's first token has come, or never will."""
+    return seat._replace(awaiting=tuple(each for each in seat.awaiting if each.turn != turn))
+
+
+def keeping(replicas: Replicas, run: Run, sign: int) -> Replica | None:
+    """Return the home of a run that is out on a tool, with its tokens kept there too, or no more; None without one."""
+    home = bound_to(replicas, run)
+    if home is None:
+        return None
+    return home._replace(seat=home.seat._replace(kept=home.seat.kept + sign * run.kept))
+
+
+def opened(replica: Replica) -> Replica:
+    """Return a replica closed for nobody."""
+    return replica._replace(seat=replica.seat._replace(claimed_by=None))

@@ -1,0 +1,159 @@
+"""Which turns go where now, by policy `working-set`.
+
+Interactive before batch, and of a class what goes on before what begins; both in fair order. The first in line that
+may begin nowhere closes one replica to those behind it, and to lesser classes; so each replica is either full, closed
+for somebody, or wanted by nobody. Looks at replicas that may have gained room, at the first in line, and at those who
+have a replica closed for them: never at all who wait.
+"""
+
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from typing import Final
+
+from luftpause.core.model.ids import Instant, ReplicaId
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.affinity import bound_to, candidates
+from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.placing import place
+from luftpause.core.scheduling.ranking import Bits
+from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, services_of
+from luftpause.core.scheduling.working_set.claims import claim
+from luftpause.core.scheduling.working_set.keeping import speed_of
+from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, may_begin
+
+CLASSES: Final = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
+
+WAIT_STEP_S: Final = 0.25
+"""Waits that differ by less are alike: then it counts where more is free."""
+
+
+def send(draft: Draft, now: Instant) -> None:
+    """Place every held turn that may go now on the replicas that may have gained room."""
+    while names := draft.take_stirred():
+        for name in names:
+            while (held := _next(draft, name)) is not None:
+                send_to(draft, draft.dequeue(held.arrival.turn), name, now)
+
+
+def send_to(draft: Draft, held: HeldTurn, name: ReplicaId, now: Instant) -> None:
+    """Place a turn that was taken out of its lane."""
+    arrival = held.arrival
+    run = draft.runs[arrival.part] if arrival.in_run else None
+    place(draft, arrival, run, draft.replicas[name], held_s=now - held.arrived_at, now=now)
+
+
+def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int) -> Replica | None:
+    """Return the replica that takes an arriving turn at once; None when it is to wait."""
+    among = candidates(draft.replicas, draft.serving, pool)
+    limits = draft.limits.working_set
+    assert limits is not None
+    service_class = arrival.service_class
+    if not isinstance(pool, tuple):
+        home = among[0] if among else None
+        waits = (service_class, pool) in draft.queue_bits
+        return home if home is not None and not waits and goes_on(home, service_class, limits) else None
+    best: Replica | None = None
+    best_rank = (0, 0, 0)
+    home_name = None if run is None or (bound := bound_to(draft.replicas, run)) is None else bound.replica
+    for replica in among:
+        if not _takes(draft, replica, service_class, need):
+            continue
+        saved = run.measure.context if run is not None and replica.replica == home_name else 0
+        wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
+        rank = (int(wait_s / WAIT_STEP_S), replica.seat.charged, replica.order)
+        if best is None or rank < best_rank:
+            best, best_rank = replica, rank
+    return best
+
+
+def _takes(draft: Draft, replica: Replica, service_class: ServiceClass, need: int) -> bool:
+    limits = draft.limits.working_set
+    assert limits is not None
+    return (
+        may_begin(replica, limits)
+        and not is_closed(draft, replica, service_class)
+        and has_tokens(replica, service_class, need, limits)
+    )
+
+
+def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass) -> bool:
+    """Say whether a replica is closed for a held turn of this class or a better one."""
+    holder = replica.seat.claimed_by
+    if holder is None:
+        return False
+    return service_class is ServiceClass.BATCH or draft.held[holder].arrival.service_class is service_class
+
+
+def _next(draft: Draft, name: ReplicaId) -> HeldTurn | None:
+    """Return the held turn that goes to a replica next; None when none may."""
+    for service_class in CLASSES:
+        replica = draft.replicas.get(name)  # it may have been closed for the class before
+        if replica is None or replica.draining:
+            return None
+        held = _next_at_home(draft, replica, service_class) or _next_to_begin(draft, replica, service_class)
+        if held is not None:
+            return held
+    return None
+
+
+def _next_at_home(draft: Draft, replica: Replica, service_class: ServiceClass) -> HeldTurn | None:
+    limits = draft.limits.working_set
+    assert limits is not None
+    bit = draft.queue_bits.get((service_class, replica.replica))
+    if bit is None or not goes_on(replica, service_class, limits):
+        return None
+    first = draft.lineup.first(bit)
+    assert first is not None, f"nobody stands at {replica.replica}"
+    _, _, turn = draft.lanes[replica.replica][service_class, first.principal, first.caller][0]
+    return draft.held[turn]
+
+
+def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) -> HeldTurn | None:
+    limits = draft.limits.working_set
+    assert limits is not None
+    queues = [
+        (bit, service)
+        for service in services_of(replica.spec)
+        if (bit := draft.queue_bits.get((service_class, service))) is not None
+    ]
+    if not queues or not may_begin(replica, limits):
+        return None
+    holder = replica.seat.claimed_by
+    if holder is not None and is_closed(draft, replica, service_class):
+        held = draft.held[holder]
+        fits = held.arrival.service_class is service_class and has_tokens(replica, service_class, held.need, limits)
+        return held if fits else None
+    for held in _in_line(draft, service_class, queues):
+        if has_tokens(replica, service_class, held.need, limits):
+            return held
+        if held.claims is None:
+            if limits.claim:
+                claim(draft, held, replica)
+            return None
+    return None
+
+
+def _in_line(draft: Draft, service_class: ServiceClass, queues: Sequence[tuple[Bits, Pool]]) -> Iterator[HeldTurn]:
+    """Yield turns that are to begin somewhere, in fair order."""
+    for payer in draft.lineup.in_order(sum(bit for bit, _ in queues)):
+        lane = service_class, payer.principal, payer.caller
+        lanes = [draft.lanes[pool][lane] for bit, pool in queues if bit & payer.queues]
+        for _, _, turn in lanes[0] if len(lanes) == 1 else merge(*lanes):
+            yield draft.held[turn]
+
+
+def stand_in(draft: Draft, held: HeldTurn) -> None:
+    """Let a turn that has just begun to wait close the replica where most is free, if one is there to be closed."""
+    limits = draft.limits.working_set
+    assert limits is not None
+    if not limits.claim or not isinstance(held.pool, tuple):
+        return
+    service_class = held.arrival.service_class
+    able = [
+        replica
+        for replica in candidates(draft.replicas, draft.serving, held.pool)
+        if may_begin(replica, limits) and not is_closed(draft, replica, service_class)
+    ]
+    if able:
+        claim(draft, held, min(able, key=lambda replica: (replica.seat.charged, replica.order)))

@@ -1,0 +1,50 @@
+"""Why a held turn waits, by policy `working-set`."""
+
+from immutables import Map
+
+from luftpause.core.model.ids import TurnId
+from luftpause.core.scheduling.affinity import Replicas, Serving, candidates
+from luftpause.core.scheduling.reasons import (
+    AwaitingFirstTokens,
+    HoldReason,
+    NoHealthyReplica,
+    ReplicaClosed,
+    RoomKeptFor,
+    WaitingForTokens,
+    WindowFull,
+)
+from luftpause.core.scheduling.state import HeldTurn, Limits, Replica
+from luftpause.core.scheduling.working_set.room import first_tokens_due, free_tokens, is_open
+
+
+def why_it_waits(
+    replicas: Replicas, serving: Serving, held: Map[TurnId, HeldTurn], turn: HeldTurn, limits: Limits
+) -> HoldReason:
+    """Explain why no candidate takes a held turn; the one that comes closest speaks for all."""
+    policy = limits.working_set
+    assert policy is not None
+    among = candidates(replicas, serving, turn.pool)
+    able = [replica for replica in among if is_open(replica)]
+    if not able:
+        return _why_none_is_open(among, turn)
+    own = [replica for replica in able if replica.replica == turn.claims]
+    closest = own[0] if own else min(able, key=lambda replica: (replica.seat.charged, replica.order))
+    if first_tokens_due(closest, policy):
+        return AwaitingFirstTokens(replica=closest.replica, turns=len(closest.seat.awaiting))
+    free = free_tokens(closest, turn.arrival.service_class, policy)
+    if free is not None and turn.need > free:
+        return WaitingForTokens(replica=closest.replica, need=turn.need, free=max(0, free))
+    claim = closest.seat.claimed_by
+    caller = turn.arrival.caller if claim is None else held[claim].arrival.caller
+    return RoomKeptFor(replica=closest.replica, caller=caller)
+
+
+def _why_none_is_open(among: tuple[Replica, ...], turn: HeldTurn) -> HoldReason:
+    for replica in among:
+        if replica.closed_until is not None:
+            return ReplicaClosed(replica=replica.replica)
+        if replica.window is not None and replica.healthy:
+            refused = replica.window.refused_at is not None
+            return WindowFull(replica=replica.replica, turns=replica.window.size, refused=refused)
+    causes = [f"{replica.replica}: {replica.why}" for replica in among if replica.why]
+    return NoHealthyReplica(model=turn.arrival.model, cause=causes[0] if causes else "")

@@ -1,0 +1,86 @@
+"""What turns and runs are booked with."""
+
+from core.scheduling.builders import arrived, known_run, placed
+from core.scheduling.working_set.worlds import answered, begun, seat, sized, world
+from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, TurnId
+from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.turns import TurnShape
+from luftpause.core.scheduling.events import PeerResynced, WokeUp
+from luftpause.core.scheduling.expiry import next_deadline
+from luftpause.core.scheduling.working_set.books import SILENCE_S
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+
+
+def test_a_place_is_kept_as_long_as_that_pays_and_then_the_run_may_move() -> None:
+    busy = world()
+    busy.place(sized("t1", 1000, "r"))
+    busy.tell(answered("t1", 1000, tool="look"))
+    run = busy.run("r")
+    assert run is not None
+    assert (run.kept, run.loose) == (1100, False)
+    due = next_deadline(busy.state)
+    assert due is not None
+    busy.later(due - busy.now)
+    busy.tell(WokeUp())
+    run = busy.run("r")
+    assert run is not None
+    assert (run.kept, run.kept_until, run.loose) == (0, None, True)
+    assert seat(busy).kept == 0
+
+
+def test_without_forgetting_a_place_is_kept_for_ever() -> None:
+    busy = world(limits=WorkingSetLimits(forget=False))
+    busy.place(sized("t1", 1000, "r"))
+    busy.tell(answered("t1", 1000, tool="look"))
+    busy.later(1000.0)
+    busy.tell(WokeUp())
+    assert seat(busy).kept == 1100
+
+
+def test_an_answer_that_is_silent_counts_as_under_way_after_a_while() -> None:
+    busy = world(limits=WorkingSetLimits(first_tokens=1))
+    busy.place(sized("t1", 100))
+    busy.hold(sized("t2", 100))
+    due = next_deadline(busy.state)
+    assert due is not None
+    assert SILENCE_S <= due - busy.now <= SILENCE_S + 1
+    busy.later(due - busy.now)
+    assert placed(busy.tell(WokeUp())) == [("t2", "a")]
+
+
+def test_payers_are_charged_with_what_turns_came_to() -> None:
+    busy = world()
+    busy.place(sized("t1", 1000))
+    assert busy.state.standings.of[PrincipalId("anonymous")][0] == 10 * 1000 + 20 * 200
+    busy.place(sized("t2", 1000))
+    busy.tell(answered("t1", 1000, cached=900, reply=10))
+    spent = (10 * 1000 + 20 * 200) + (10 * 100 + 900 + 20 * 10)
+    assert busy.state.standings.of[PrincipalId("anonymous")][0] == spent
+
+
+def test_what_uses_no_memory_is_charged_with_none() -> None:
+    busy = world()
+    busy.place(arrived("t1", shape=TurnShape.ERRAND))
+    assert busy.state.turns[TurnId("t1")].tokens == 0
+    assert seat(busy).awaiting == ()
+    assert arrived("t", kind=ReplicaKind.SINGLE_PASS).kind is not ReplicaKind.GENERATIVE
+
+
+def test_after_a_restart_the_time_spent_paused_counts() -> None:
+    busy = world()
+    runs = (known_run("old", "a", age_s=600.0, tools=("look",)), known_run("new", "a", age_s=0.5, tools=("look",)))
+    busy.tell(PeerResynced(peer=PeerId("p"), turns=(), runs=runs))
+    old, new = busy.run("old"), busy.run("new")
+    assert old is not None
+    assert new is not None
+    assert old.loose
+    assert new.kept_until is not None
+
+
+def test_lengths_are_learned_for_each_model() -> None:
+    busy = world()
+    busy.place(sized("t1", 1000))
+    busy.tell(begun("t1"))
+    busy.later(1.0)
+    busy.tell(answered("t1", 2000))
+    assert busy.state.working_set.lengths[ModelName("m")].bytes_per_token < 4.0

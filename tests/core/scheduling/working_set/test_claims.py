@@ -1,0 +1,26 @@
+"""Which replica is closed for which held turn."""
+
+from core.scheduling.builders import probed
+from core.scheduling.working_set.worlds import seat, sized, world
+from luftpause.core.model.ids import TurnId
+from luftpause.core.scheduling.events import TurnAbandoned
+
+
+def test_whoever_leaves_opens_its_replica_for_the_next_in_line() -> None:
+    busy = world()
+    busy.place(sized("t1", 9000))
+    busy.hold(sized("t2", 5000))
+    busy.hold(sized("t3", 5000))
+    assert seat(busy).claimed_by == "t2"
+    busy.tell(TurnAbandoned(turn=TurnId("t2")))
+    assert seat(busy).claimed_by == "t3"
+    assert busy.state.held[TurnId("t3")].claims == "a"
+
+
+def test_a_replica_that_falls_ill_is_closed_for_nobody() -> None:
+    busy = world()
+    busy.place(sized("t1", 9000))
+    busy.hold(sized("t2", 5000))
+    busy.tell(probed("a", healthy=False))
+    assert seat(busy).claimed_by is None
+    assert busy.state.held[TurnId("t2")].claims is None

@@ -1,0 +1,50 @@
+"""Which turns go where now."""
+
+from core.scheduling.builders import failed, placed
+from core.scheduling.working_set.worlds import answered, begun, seat, sized, world
+from luftpause.core.model.ids import ReplicaId
+from luftpause.core.scheduling.reasons import RoomKeptFor, WaitingForTokens
+
+
+def test_a_run_begins_where_most_is_free_and_waits_where_it_fits_nowhere() -> None:
+    busy = world("a", "b")
+    assert busy.place(sized("t1", 4000)) == "a"
+    assert busy.place(sized("t2", 2000)) == "b"
+    assert busy.place(sized("t3", 2000)) == "b"
+    assert busy.hold(sized("t4", 6000)) == WaitingForTokens(replica=ReplicaId("a"), need=6200, free=5800)
+
+
+def test_the_first_in_line_closes_one_replica_and_the_other_takes_who_fits() -> None:
+    busy = world("a", "b")
+    busy.place(sized("t1", 5000))
+    busy.place(sized("t2", 6000))
+    busy.hold(sized("big", 8000))
+    assert seat(busy, "a").claimed_by == "big"
+    assert busy.place(sized("small", 1000)) == "b"
+    busy.tell_all([begun("t1"), begun("t2"), begun("small")])
+    assert isinstance(busy.hold(sized("t3", 4000)), WaitingForTokens)
+    assert busy.hold(sized("t4", 10)) == RoomKeptFor(replica=ReplicaId("a"), caller=sized("x", 1).caller)
+
+
+def test_interactive_runs_begin_past_what_is_closed_for_batch() -> None:
+    busy = world("a")
+    busy.place(sized("t1", 5000))
+    busy.hold(sized("big", 8000))
+    assert busy.place(sized("i", 1000, batch=False)) == "a"
+    busy.hold(sized("i-big", 8000, batch=False))
+    assert seat(busy).claimed_by == "i-big"
+    assert placed(busy.tell_all([failed("t1"), failed("i")])) == [("i-big", "a")]
+    assert seat(busy).claimed_by == "big"
+
+
+def test_what_goes_on_goes_before_what_begins() -> None:
+    busy = world("a")
+    for turn in ("t1", "t2", "t3"):
+        busy.place(sized(turn, 1000, f"r{turn}"))
+    busy.tell(begun("t1"))
+    busy.tell(answered("t1", 1000, tool="look"))
+    busy.place(sized("t4", 1000))
+    busy.hold(sized("new", 1000))
+    busy.hold(sized("t5", 1100, "rt1"))
+    assert placed(busy.tell(begun("t2"))) == [("t5", "a")]
+    assert placed(busy.tell(begun("t3"))) == [("new", "a")]
