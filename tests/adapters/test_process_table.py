@@ -84,3 +84,19 @@ def test_a_programs_name_may_hold_anything(tmp_path: Path) -> None:
 def test_an_address_of_the_newer_kind_is_seen_too() -> None:
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
         assert table.listens(os.getpid(), server.getsockname()[1]) is True
+
+
+def test_who_listens_on_a_port_is_found_with_its_command() -> None:
+    with serving("-c", SERVE) as (pid, port):
+        assert table.listener_on(port) == pid
+        assert table.command_of(pid)[:2] == (sys.executable, "-c")
+    assert table.listener_on(port) is None
+    assert table.command_of(pid) == ()
+
+
+def test_whether_a_process_has_a_file_open_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "held"
+    with path.open("w"):
+        assert table.has_open(os.getpid(), path)
+    assert not table.has_open(os.getpid(), path)
+    assert not table.has_open(2**30, path)

@@ -1,7 +1,8 @@
 """The clients that are tried, how each is started, and what has to come of it.
 
 `{base}` in arguments, environment and files stands for the LLM door, `{mcp}` for the MCP door, `{home}` for a folder of
-the client's own. How a client is told of the MCP door is what `luftpause connect` says.
+the client's own, `{programs}` and `{examples}` for folders of this repository. How a client is told of the MCP door is
+what `luftpause connect` says.
 """
 
 from dataclasses import dataclass, field, replace
@@ -80,6 +81,24 @@ PYTHON: Final = [
     *program("pydantic_agents", "pydantic-ai-slim", ("chat", "responses", "messages", "gemini"), runs=2),
     *program("smol_agents", "smolagents", ("chat",), runs=2, open_calls=2),
 ]
+
+EXAMPLES: Final = [
+    Case(
+        name=name,
+        package=package,
+        folder="python",
+        wire=wire,
+        command=("python", f"{{examples}}/{name}.py", "{base}", "Weather in Bonn? [tools:1] [parallel:1]"),
+    )
+    for name, package, wire in (
+        ("own_loop_openai", "openai", "chat"),
+        ("anthropic_loop", "anthropic", "messages"),
+        ("openai_agents_sdk", "openai-agents", "chat"),
+        ("langgraph_agent", "langgraph", "chat"),
+        ("pydantic_ai_agent", "pydantic-ai-slim", "chat"),
+    )
+]
+"""What `examples/` shows, as it is."""
 
 CLAUDE_CODE: Final = {
     "ANTHROPIC_BASE_URL": "{base}",
@@ -264,4 +283,4 @@ MCP_CLIENTS: Final = [
     looking_up(OPENCODE_CONNECTED, 1, at_once=True, known=False),
 ]
 
-CASES: Final = [*PYTHON, *PROGRAMS, *MCP_CLIENTS]
+CASES: Final = [*PYTHON, *EXAMPLES, *PROGRAMS, *MCP_CLIENTS]

@@ -26,6 +26,7 @@ from stories.set_ups import FREE_PORTS, launched_engines, tools, write
 
 CLIENT_S_MAX = 180.0
 PROGRAMS = Path(__file__).parent / "programs"
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 EARLY = 'keepalive_after = "50ms"\nkeepalive = "50ms"\n'
 ENGINE = ("--ttft-ms", "300", "--token-ms", "1", "--tool-rounds", "0", "--reply-tokens", "12")
 LOOK_UP_S = 1.0
@@ -106,6 +107,7 @@ def ran(folder: Path, case: Case, home: Path, doors: Program) -> tuple[int | Non
         "mcp": doors.url("runtime") + "/mcp",
         "home": str(home),
         "programs": str(PROGRAMS),
+        "examples": str(EXAMPLES),
     }
 
     def filled(text: str) -> str:

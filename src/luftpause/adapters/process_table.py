@@ -95,6 +95,35 @@ def listens(leader: int, port: int, proc: Path = PROC) -> bool | None:
     return False if could_look else None
 
 
+def listener_on(port: int, proc: Path = PROC) -> int | None:
+    """Return a process that listens on a TCP port; None where there is none, or none that may be looked at."""
+    inodes = _listening_inodes(port, proc)
+    if not inodes:
+        return None
+    pids = sorted(row.pid for row in rows(proc))
+    return next((pid for pid in pids if inodes & (_sockets_of(pid, proc) or frozenset())), None)
+
+
+def has_open(pid: int, path: Path, proc: Path = PROC) -> bool:
+    """Return whether a process is seen to have a file open."""
+    folder = proc / str(pid) / "fd"
+    target = str(path.resolve())
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    return any(_leads_to(folder / name, target) for name in names)
+
+
+def command_of(pid: int, proc: Path = PROC) -> tuple[str, ...]:
+    """Return the program and arguments of a process; none where they may not be seen."""
+    try:
+        raw = (proc / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return ()
+    return tuple(os.fsdecode(word) for word in raw.split(b"\0")[:-1])
+
+
 def resident_bytes(leader: int, proc: Path = PROC) -> int:
     """Return the memory that a leader's family holds: shared pages counted for each, 0 where nobody can tell."""
     page = os.sysconf("SC_PAGE_SIZE")
@@ -148,3 +177,10 @@ def _sockets_of(pid: int, proc: Path) -> frozenset[str] | None:
         if match is not None:
             found.add(match[1])
     return frozenset(found)
+
+
+def _leads_to(link: Path, target: str) -> bool:
+    try:
+        return os.readlink(link) == target
+    except OSError:
+        return False

@@ -5,13 +5,13 @@ So `luftpause --help` and completion stay fast, whatever the services need. What
 
 import difflib
 import importlib
-import importlib.util
 from collections.abc import Mapping
 
 import click
 from click.shell_completion import CompletionItem
 
 import luftpause
+from luftpause.cli.compiled import is_compiled
 from luftpause.cli.failures import failure_of
 
 COMMANDS: Mapping[str, str] = {
@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "runtime": "Start the MCP door.",
     "launcher": "Start the launcher.",
     "status": "Show models, replicas, held turns and runs.",
+    "doctor": "Look for what is wrong, and say what mends it.",
     "models": "List, load and unload models.",
     "config": "Check and explain the configuration.",
     "connect": "Point a client at the doors.",
@@ -96,9 +97,7 @@ class LazyGroup(click.Group):
 
 def _version() -> str:
     """Return the version, and whether its hot path is compiled."""
-    decide = importlib.util.find_spec("luftpause.core.scheduling.decide")
-    is_compiled = decide is not None and not str(decide.origin).endswith(".py")
-    return luftpause.__version__ + "+compiled" * is_compiled
+    return luftpause.__version__ + "+compiled" * is_compiled()
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

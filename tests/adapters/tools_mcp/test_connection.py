@@ -21,6 +21,7 @@ from adapters.tools_mcp.tool_world import (
 )
 from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX
 from luftpause.adapters.tools_mcp.child_log import LINES_PER_MINUTE_MAX
+from luftpause.adapters.tools_mcp.connection import ServerConnection
 from luftpause.adapters.tools_mcp.results import TEXT_MAX
 from luftpause.adapters.tools_mcp.tools import McpTools
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
@@ -52,6 +53,21 @@ def test_tools_that_come_later_are_listed(tmp_path: Path, way: str) -> None:
                 await asyncio.sleep(0.02)
 
     assert in_time(use()) == ToolOutcome(text="new")
+
+
+def test_why_there_is_no_connection_is_told_and_nothing_where_there_is_one(tmp_path: Path) -> None:
+    async def cause(spec: ToolServerSpec) -> str:
+        connection = ServerConnection(spec)
+        connection.start()
+        try:
+            await connection.tried()
+            return connection.cause
+        finally:
+            await connection.close()
+
+    lost = ToolServerSpec(name="lost", command=("/no/such/program",), backoff_s=60.0)
+    assert "/no/such/program" in in_time(cause(lost))
+    assert in_time(cause(stdio_spec(tmp_path))) == ""
 
 
 @pytest.mark.parametrize("way", WAYS)

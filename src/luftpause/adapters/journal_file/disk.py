@@ -11,7 +11,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_LOCK_NAME: Final = "lock"
+LOCK_NAME: Final = "lock"
 _OPEN_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -186,7 +186,7 @@ class FolderLock:
         Raises:
             BlockingIOError: another process has it; the text names its process id where known.
         """
-        self._fd = os.open(folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        self._fd = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         try:
             if sys.platform == "win32":
                 msvcrt.locking(self._fd, msvcrt.LK_NBLCK, 1)

@@ -90,6 +90,11 @@ class ServerConnection:
         """Whether the first attempt to connect has ended, well or badly."""
         return self._tried.is_set()
 
+    @property
+    def cause(self) -> str:
+        """Why there is no connection now, in words; empty while there is one."""
+        return "" if self._link is not None else self._cause
+
     async def tried(self) -> None:
         """Return once the first attempt to connect has ended, well or badly."""
         await self._tried.wait()

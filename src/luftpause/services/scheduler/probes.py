@@ -6,14 +6,14 @@ are probed side by side: a slow one delays no other.
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import Final
 
 from luftpause.core.dialects.engine_metrics import parse_load, recognise
 from luftpause.core.model.ids import ReplicaId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaSpec
 from luftpause.core.scheduling.events import ReplicaProbed
-from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, EngineUnreachableError
+from luftpause.ports.engines import Engines
+from luftpause.services.scheduler.fetching import Fetcher
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 
@@ -22,19 +22,37 @@ METRICS_BYTES_MAX: Final = 1024 * 1024
 """More than any engine writes; the rest of a longer report is not read."""
 HEALTH_BYTES_MAX: Final = 64 * 1024
 
-_SILENT = frozenset({EngineKind.OLLAMA, EngineKind.OPENAI})
+SILENT: Final = frozenset({EngineKind.OLLAMA, EngineKind.OPENAI})
 """Engines that have no report of their load to ask for."""
 
 _log = logging.getLogger("luftpause.probes")
 
 
-@dataclass(frozen=True, slots=True)
-class _Fetched:
-    """A body, or why there is none: one of the two is empty. `late`: it may be there, and did not arrive in time."""
+class ReplicaProbe:
+    """Asks a replica how it is. A question takes as long as the longest of its requests, at most `timeout_s`."""
 
-    text: str | None
-    cause: str = ""
-    late: bool = False
+    def __init__(self, engines: Engines, timeout_s: float) -> None:
+        self._fetcher = Fetcher(engines, timeout_s)
+
+    async def ask(self, spec: ReplicaSpec) -> ReplicaProbed:
+        """Ask for health and load at once."""
+        fetch = self._fetcher.fetch
+        async with asyncio.TaskGroup() as requests:
+            health = requests.create_task(fetch(spec.endpoint, spec.health, HEALTH_BYTES_MAX))
+            reports = [
+                requests.create_task(fetch(endpoint, METRICS_PATH, METRICS_BYTES_MAX)) for endpoint in _reporting(spec)
+            ]
+        texts = [text for report in reports if (text := report.result().text) is not None]
+        loads = [load for text in texts if (load := parse_load(text)) is not None]
+        if any(report.result().late for report in reports):
+            loads = []  # a router's load without that of one of its engines would be too small by nobody knows how much
+        return ReplicaProbed(
+            replica=spec.replica,
+            healthy=health.result().text is not None,
+            load=_sum(loads) if loads else None,
+            engine=_engine(spec, texts),
+            cause=health.result().cause,
+        )
 
 
 class Prober:
@@ -42,8 +60,8 @@ class Prober:
 
     def __init__(self, service: SchedulerService, engines: Engines) -> None:
         self._service = service
-        self._engines = engines
         self._settings: SchedulerSettings = service.settings
+        self._probe = ReplicaProbe(engines, self._settings.probe_timeout_s)
         self._tasks: dict[ReplicaId, asyncio.Task[None]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -93,61 +111,15 @@ class Prober:
             await asyncio.sleep(max(0.0, started + period_s - loop.time()))
 
     async def probe(self, spec: ReplicaSpec) -> ReplicaProbed:
-        """Ask a replica once. Takes as long as the longest of its requests, at most the probe timeout."""
-        async with asyncio.TaskGroup() as requests:
-            health = requests.create_task(self._fetch(spec.endpoint, spec.health, HEALTH_BYTES_MAX))
-            reports = [
-                requests.create_task(self._fetch(endpoint, METRICS_PATH, METRICS_BYTES_MAX))
-                for endpoint in _reporting(spec)
-            ]
-        texts = [text for report in reports if (text := report.result().text) is not None]
-        loads = [load for text in texts if (load := parse_load(text)) is not None]
-        if any(report.result().late for report in reports):
-            loads = []  # a router's load without that of one of its engines would be too small by nobody knows how much
-        return ReplicaProbed(
-            replica=spec.replica,
-            healthy=health.result().text is not None,
-            load=_sum(loads) if loads else None,
-            engine=_engine(spec, texts),
-            cause=health.result().cause,
-        )
-
-    async def _fetch(self, endpoint: Endpoint, path: str, bytes_max: int) -> _Fetched:
-        """Return the body of a 200 answer, cut at the limit; the cause for any other answer or none in time."""
-        request = EngineRequest(method=b"GET", path=path.encode(), headers=(), body=b"")
-        try:
-            async with asyncio.timeout(self._settings.probe_timeout_s):
-                exchange = await self._engines.send(endpoint, request)
-                try:
-                    if exchange.status != 200:
-                        return _Fetched(None, _status_cause(endpoint, path, exchange.status))
-                    body = bytearray()
-                    while len(body) < bytes_max and (piece := await exchange.read()):
-                        body += piece
-                finally:
-                    exchange.close()
-        except TimeoutError:
-            return _Fetched(None, f"no answer from {path} within {self._settings.probe_timeout_s:g} s", late=True)
-        except (EngineUnreachableError, EngineBrokeError) as error:
-            return _Fetched(None, str(error))
-        return _Fetched(body[:bytes_max].decode("utf-8", errors="replace"))
-
-
-def _status_cause(endpoint: Endpoint, path: str, status: int) -> str:
-    cause = f"HTTP {status} from {path}"
-    if status in (401, 403):
-        key = f"the key in {endpoint.api_key_env}" if endpoint.api_key_env else "a request without a key"
-        cause += f": it does not accept {key}"
-    elif status == 404:
-        cause += ': set its health to a path that it has, such as "/v1/models"'
-    return cause
+        """Ask a replica once."""
+        return await self._probe.ask(spec)
 
 
 def _reporting(spec: ReplicaSpec) -> tuple[Endpoint, ...]:
     """Return where the load is read: from the engines behind a router, which get no key of the router's."""
     if spec.load_from:
         return tuple(Endpoint(url=url) for url in spec.load_from)
-    if spec.engine in _SILENT or spec.engine is EngineKind.ROUTER:
+    if spec.engine in SILENT or spec.engine is EngineKind.ROUTER:
         return ()
     return (spec.endpoint,)
 
