@@ -28,7 +28,7 @@ from luftpause.core.scheduling.memory import sensible
 from luftpause.core.scheduling.residency.events import LoadProgressed
 from luftpause.core.scheduling.state import State
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 DIGEST_CHARS: Final = 16
 FOREVER_S: Final = 1e9
 

@@ -3,6 +3,8 @@
 The same for every dialect; nothing is parsed beyond the dialect's peek.
 """
 
+import dataclasses
+
 import msgspec
 
 from luftpause.core.dialects.dialect import Dialect, Peek
@@ -20,6 +22,7 @@ from luftpause.services.dataplane.intake import IntakeError, check_encoding, che
 from luftpause.services.dataplane.metrics import GONE
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_course import TurnCourse
+from luftpause.services.dataplane.turn_spans import trace_in, with_trace
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,17 +66,23 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
     said = None
     if standing.run is None and not harness.session and not found.tool_calls and found.shape is TurnShape.IN_RUN:
         said = said_in(target.dialect.conversation(body), f"{standing.caller}\0{found.model}")
+    offer = _offer(around, standing, harness, found, said, body)
+    onward = for_engine(call.headers, headers)
+    if around.traces:
+        trace = trace_in(headers)
+        offer = dataclasses.replace(offer, trace=trace)
+        onward = with_trace(onward, trace)
     return TurnCourse(
         around,
         call,
         run=standing.run,
-        offer=_offer(around, standing, harness, found, said, body),
+        offer=offer,
         asked=Asked(
             dialect=target.dialect,
             target=target.raw_path + (b"?" + target.query if target.query else b""),
             path=target.path,
             stream=found.stream,
-            headers=for_engine(call.headers, headers),
+            headers=onward,
             body=body,
             said=said,
             model=found.model,

@@ -1,6 +1,6 @@
-"""Counters of one runtime, in the Prometheus text format. Labels never hold anything that a client chose."""
+"""Counters of one runtime. Labels never hold anything that a client chose."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from luftpause.core.runs.events import (
     ApprovalAsked,
@@ -17,6 +17,7 @@ from luftpause.core.runs.events import (
     TurnFailed,
     TurnTaken,
 )
+from luftpause.telemetry.exposition import Counts, counts_of
 
 
 class RuntimeMetrics:
@@ -88,8 +89,8 @@ class RuntimeMetrics:
         if isinstance(event, RunCancelled) and event.exceeded is not None:
             self._exceeded.labels(event.exceeded.which).inc()
 
-    def show(self, *, running: int, journal_failed: bool) -> bytes:
-        """Return the page, with how things stand right now."""
+    def counts(self, *, running: int, journal_failed: bool) -> Counts:
+        """Return what was counted, with how things stand right now."""
         self._running.set(running)
         self._journal_failed.set(int(journal_failed))
-        return generate_latest(self._registry)
+        return counts_of(self._registry)

@@ -18,6 +18,7 @@ from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, Place
 from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 from luftpause.core.scheduling.state import State
 from luftpause.core.scheduling.view import held_by_class, view_tools
+from luftpause.telemetry.exposition import Counts, counts_of
 
 DECIDE_SECONDS_BUCKETS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1)
 
@@ -62,6 +63,10 @@ class SchedulerMetrics:
     def show(self, name: str, said: str, read: Callable[[], int]) -> None:
         """Show a counter that somebody else keeps: `read` returns what it has come to."""
         self._registry.register(_Borrowed(name, said, read))
+
+    def counts(self) -> Counts:
+        """Return the numbers of the moment."""
+        return counts_of(self._registry)
 
     def render(self) -> bytes:
         """Return everything in Prometheus text format."""

@@ -235,6 +235,7 @@ class SchedulerService:
             prompt_bytes=offer.prompt_bytes,
             age_s=offer.age_s,
             shape=offer.shape,
+            trace=offer.trace,
         )
 
     def _service(self, offer: TurnOffer) -> Service | Refusal:
