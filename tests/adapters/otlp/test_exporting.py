@@ -168,6 +168,18 @@ def test_counts_are_sent_again_and_again() -> None:
     asyncio.run(main())
 
 
+def test_a_collector_of_traces_alone_is_sent_no_counts() -> None:
+    async def main() -> None:
+        spans, numbers = Spans(), Numbers()
+        telemetry = OtlpTelemetry({"OTEL_METRICS_EXPORTER": "none"}, spans=spans, counts=numbers)
+        telemetry.start()
+        telemetry.tracer("x").ended(span("a"))
+        await asyncio.to_thread(telemetry.close)
+        assert (spans.batches, numbers.sent) == ([["a"]], [])
+
+    asyncio.run(main())
+
+
 def test_a_service_has_the_name_that_its_environment_gives() -> None:
     async def main() -> None:
         spans = Spans()

@@ -33,4 +33,7 @@ def test_what_prometheus_is_shown_is_sent_as_the_same_numbers() -> None:
     assert (point.attributes, point.count, point.sum) == ({"class": "batch"}, 4, 12.5)
     assert (list(point.explicit_bounds), list(point.bucket_counts)) == ([1.0, 2.0], [1, 2, 1])
     assert (point.start_time_unix_nano, point.time_unix_nano) == (5, 7)
-    assert encode_metrics(sent).resource_metrics
+    encoded = encode_metrics(sent).resource_metrics[0].scope_metrics[0].metrics
+    (distribution,) = [metric.histogram for metric in encoded if metric.name == "held_seconds"]
+    assert not distribution.data_points[0].HasField("min")
+    assert not distribution.data_points[0].HasField("max")

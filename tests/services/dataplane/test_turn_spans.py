@@ -42,6 +42,7 @@ def test_a_turn_that_ends_well_is_told_with_all_that_was_seen() -> None:
         (span,) = tracer.spans
         assert (span.name, span.at, span.error) == ("turn", AT, "")
         wanted = {
+            "gen_ai.operation.name": "chat",
             "luftpause.run": "r",
             "luftpause.turn": "t1",
             "luftpause.replica": "a",

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from luftpause.core.model.ids import TurnId
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, RunId, TurnId
 from luftpause.core.model.traces import TraceContext
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnAbandoned, TurnFinished
@@ -8,7 +8,7 @@ from luftpause.services.scheduler.admit_spans import AdmitSpans
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 from ports.spans import KeptSpans
-from services.scheduler.running import ANONYMOUS_PRINCIPAL, RunId, crowd, offer, probed, run, spec
+from services.scheduler.running import crowd, offer, probed, run, spec
 
 AT = TraceContext(trace="0af7651916cd43dd8448eb211c80319c", span="b7ad6b7169203331")
 

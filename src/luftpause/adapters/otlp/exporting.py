@@ -39,6 +39,8 @@ COUNTS_PERIOD_S: Final = 60.0
 """Counts are sent so often, unless OTEL_METRIC_EXPORT_INTERVAL says otherwise, in milliseconds."""
 _PERIOD_VARIABLE: Final = "OTEL_METRIC_EXPORT_INTERVAL"
 _NAME_VARIABLE: Final = "OTEL_SERVICE_NAME"
+_COUNTS_VARIABLE: Final = "OTEL_METRICS_EXPORTER"
+"""`none` for collectors of traces alone."""
 DROPPED: Final = "luftpause_telemetry_dropped_spans"
 _log = logging.getLogger("luftpause.telemetry")
 
@@ -89,6 +91,7 @@ class OtlpTelemetry:
         self._spans: SpanSink = spans or OTLPSpanExporter()
         self._counts: CountSink = counts or OTLPMetricExporter()
         self._waiting_max = waiting_max
+        self._sends_counts = env.get(_COUNTS_VARIABLE, "").strip().lower() != "none"
         self._scope = InstrumentationScope("luftpause", luftpause.__version__)
         self._instance = secrets.token_hex(8)
         self._resources: dict[str, Resource] = {}
@@ -170,6 +173,8 @@ class OtlpTelemetry:
 
     def _tell_counts(self) -> None:
         """Read what is counted; what the thread has not sent yet is replaced, for the new counts hold it."""
+        if not self._sends_counts:
+            return
         now = time.time_ns()
         told = [Told(self._resource(name), read(), self._began_ns, now) for name, read in self._reads.items()]
         own = Family(DROPPED, "Spans that were not sent", "counter", (Sample(DROPPED, (), self.dropped),))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
@@ -22,6 +22,8 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from luftpause.telemetry.exposition import Counts, Family, Labels, Sample
 
 _BOUND: Final = "le"
+_UNKNOWN: Final = cast("float", None)
+"""Of what Prometheus' words do not tell. The exporter leaves it out, though its types want a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,6 @@ def _point(labels: Labels, of: _Distribution, told: Told) -> HistogramDataPoint:
         sum=of.total,
         bucket_counts=counts,
         explicit_bounds=of.bounds[:-1],
-        min=0.0,
-        max=0.0,
+        min=_UNKNOWN,
+        max=_UNKNOWN,
     )

@@ -13,7 +13,7 @@ from typing import Final
 from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.traces import TraceContext, context_in
-from luftpause.core.model.turns import TurnOffer
+from luftpause.core.model.turns import TurnOffer, TurnShape
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
     TurnAbandoned,
@@ -51,13 +51,14 @@ class _Open:
         self.at = at
         self.began_ns = time.time_ns()
         self.attributes: dict[str, Attribute] = {
-            words.OPERATION: words.CHAT,
             words.PROVIDER: words.OURSELVES,
             words.REQUEST_MODEL: offer.model,
             words.TURN: offer.turn,
             words.CLASS: offer.service_class.value,
             words.CALLER: offer.caller,
         }
+        if offer.shape is TurnShape.IN_RUN:
+            self.attributes[words.OPERATION] = words.CHAT
 
     @property
     def age_s(self) -> float:

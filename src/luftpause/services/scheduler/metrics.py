@@ -3,8 +3,11 @@
 Every event is counted, so counting is plain arithmetic; Prometheus's own objects are made when somebody asks.
 """
 
+import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from itertools import accumulate
 from typing import Final
 
@@ -13,11 +16,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from luftpause.core.model.ids import Instant
+from luftpause.core.model.ids import Instant, ModelName
+from luftpause.core.model.refusals import RefusalReason
+from luftpause.core.model.turns import ServiceClass, Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 from luftpause.core.scheduling.state import State
-from luftpause.core.scheduling.view import held_by_class, view_tools
+from luftpause.core.scheduling.view import HeldView, held_by_class, view, view_tools
 from luftpause.telemetry.exposition import Counts, counts_of
 
 DECIDE_SECONDS_BUCKETS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1)
@@ -55,6 +60,32 @@ class SchedulerMetrics:
         tally.decide_seconds += seconds
         for action in actions:
             tally.orders[type(action)] += 1
+            match action:
+                case PlaceTurn(why=why):
+                    tally.reasons[PlaceTurn, why] += 1
+                case HoldTurn(why=held):
+                    tally.reasons[HoldTurn, type(held)] += 1
+                case RefuseTurn(why=refusal):
+                    tally.reasons[RefuseTurn, refusal.reason] += 1
+                case LoadModel(model=model, why=load):
+                    tally.reasons[LoadModel, load] += 1
+                    tally.loads[model] += 1
+                case UnloadModel(model=model, why=unload):
+                    tally.reasons[UnloadModel, unload.reason] += 1
+                    tally.unloads[model, unload.reason] += 1
+                case ForgetRun():
+                    pass
+
+    def used(self, service_class: ServiceClass, usage: Usage) -> None:
+        """Count the tokens of a turn that ended."""
+        tokens = self._tally.tokens
+        cached = usage.cached_tokens
+        if cached is None:
+            tokens[service_class, "prompt_unknown"] += usage.prompt_tokens
+        else:
+            tokens[service_class, "prompt_cached"] += cached
+            tokens[service_class, "prompt_computed"] += max(0, usage.prompt_tokens - cached)
+        tokens[service_class, "completion"] += usage.completion_tokens
 
     def failed(self) -> None:
         """Count an event on which deciding failed."""
@@ -74,12 +105,25 @@ class SchedulerMetrics:
 
 
 class _Tally:
-    """What was counted so far: decisions by how long they took, orders by kind."""
+    """What was counted so far.
+
+    Attributes:
+        decisions: by how long they took.
+        orders: by kind.
+        reasons: orders by kind and what they were given for: a member of an enum, or the class of a reason.
+        loads: by model.
+        unloads: by model and reason.
+        tokens: by class and kind.
+    """
 
     def __init__(self) -> None:
         self.decisions = [0] * (len(DECIDE_SECONDS_BUCKETS) + 1)
         self.decide_seconds = 0.0
         self.orders: dict[type[Action], int] = dict.fromkeys(_KINDS, 0)
+        self.reasons: Counter[tuple[type[Action], Enum | type]] = Counter()
+        self.loads: Counter[ModelName] = Counter()
+        self.unloads: Counter[tuple[ModelName, Enum]] = Counter()
+        self.tokens: Counter[tuple[ServiceClass, str]] = Counter()
         self.faults = 0
 
 
@@ -103,7 +147,51 @@ class _Tallies(Collector):
         for kind, times in tally.orders.items():
             given.add_metric([_KINDS[kind]], times)
         yield given
+        yield from _reason_families(tally)
+        yield _token_family(tally)
         yield CounterMetricFamily("luftpause_scheduler_faults", "Events on which deciding failed.", value=tally.faults)
+
+
+def _reason_families(tally: _Tally) -> Iterator[Metric]:
+    reasons = CounterMetricFamily(
+        "luftpause_scheduler_decision_reasons", "Orders that the scheduler gave, by why.", labels=["kind", "reason"]
+    )
+    for (kind, reason), times in tally.reasons.items():
+        reasons.add_metric([_KINDS[kind], _name_of(reason)], times)
+    loads = CounterMetricFamily("luftpause_model_loads", "Loads that were ordered.", labels=["model"])
+    for model, times in tally.loads.items():
+        loads.add_metric([model], times)
+    unloads = CounterMetricFamily(
+        "luftpause_model_unloads",
+        "Unloads that were ordered; makes_room are evictions for another model.",
+        labels=["model", "reason"],
+    )
+    for (model, why), times in tally.unloads.items():
+        unloads.add_metric([model, _name_of(why)], times)
+    yield from (reasons, loads, unloads)
+
+
+def _token_family(tally: _Tally) -> Metric:
+    tokens = CounterMetricFamily(
+        "luftpause_tokens",
+        "Tokens of turns as their engines told; prompt_unknown where one does not say what was cached.",
+        labels=["class", "kind"],
+    )
+    for (service_class, kind), count in tally.tokens.items():
+        tokens.add_metric([service_class.value, kind], count)
+    return tokens
+
+
+def _name_of(reason: Enum | type) -> str:
+    """Return a reason as a label: a refusal's code, another member's name, or the words of a class's name."""
+    if isinstance(reason, RefusalReason):
+        return reason.value
+    if isinstance(reason, Enum):
+        return reason.name.lower()
+    return _WORD.sub(r"_\1", reason.__name__).lower().removeprefix("_")
+
+
+_WORD: Final = re.compile(r"([A-Z])")
 
 
 class _Borrowed(Collector):
@@ -129,6 +217,7 @@ class _StateGauges(Collector):
     def describe(self) -> Iterator[Metric]:
         """Name the gauges without reading a state: registering asks for names only."""
         yield _held_family()
+        yield from _caller_families()
         yield _in_flight_family()
         yield _healthy_family()
         yield _out_family()
@@ -141,6 +230,7 @@ class _StateGauges(Collector):
         for service_class, count in held_by_class(state).items():
             held.add_metric([service_class.value], count)
         yield held
+        yield from _caller_gauges(view(state, self._now()).held)
         in_flight, healthy = _in_flight_family(), _healthy_family()
         for name, replica in sorted(state.replicas.items()):
             in_flight.add_metric([name], replica.in_flight)
@@ -164,6 +254,33 @@ def _tool_gauges(state: State, now: Instant) -> tuple[Metric, Metric]:
     if elsewhere:
         out.add_metric(_OTHER, elsewhere)
     return out, pause
+
+
+def _caller_gauges(rows: Sequence[HeldView]) -> tuple[Metric, Metric]:
+    """Return the gauges of those who wait; callers of one name, of several principals or all others, count together."""
+    counts: Counter[tuple[str, str]] = Counter()
+    oldest: dict[str, float] = {}
+    for row in rows:
+        service_class = row.service_class.value
+        counts[service_class, row.caller] += row.count
+        oldest[service_class] = max(oldest.get(service_class, 0.0), row.oldest_s)
+    by_caller, waits = _caller_families()
+    for labels, count in counts.items():
+        by_caller.add_metric(labels, count)
+    for each in ServiceClass:
+        waits.add_metric([each.value], oldest.get(each.value, 0.0))
+    return by_caller, waits
+
+
+def _caller_families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
+    return (
+        GaugeMetricFamily(
+            "luftpause_held_turns_by_caller",
+            "Turns that wait for a place: of each class the 50 callers first in line, then other.",
+            labels=["class", "caller"],
+        ),
+        GaugeMetricFamily("luftpause_held_oldest_seconds", "How long the oldest held turn waits.", labels=["class"]),
+    )
 
 
 def _held_family() -> GaugeMetricFamily:
