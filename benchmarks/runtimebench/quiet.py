@@ -53,7 +53,9 @@ class SleepyTools:
         """Return it."""
         return (LOOKUP,)
 
-    async def call(self, _tool: ToolSpec, _arguments: Mapping[str, object], _key: str) -> ToolOutcome:
+    async def call(
+        self, _tool: ToolSpec, _arguments: Mapping[str, object], _key: str, traceparent: str = ""
+    ) -> ToolOutcome:
         """Take it."""
         await asyncio.sleep(self._takes_s)
         return ToolOutcome(text=FOUND)

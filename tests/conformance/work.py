@@ -65,7 +65,9 @@ class DangerousTools:
     async def catalogue(self, _wanted: Sequence[str] | None = None) -> Sequence[ToolSpec]:
         return [DELETE]
 
-    async def call(self, _tool: ToolSpec, _arguments: Mapping[str, object], _key: str) -> ToolOutcome:
+    async def call(
+        self, _tool: ToolSpec, _arguments: Mapping[str, object], _key: str, traceparent: str = ""
+    ) -> ToolOutcome:
         return ToolOutcome(text="deleted")
 
 

@@ -92,7 +92,9 @@ class SlowTools:
             for name, hints in HINTS.items()
         ]
 
-    async def call(self, tool: ToolSpec, arguments: Mapping[str, object], key: str) -> ToolOutcome:
+    async def call(
+        self, tool: ToolSpec, arguments: Mapping[str, object], key: str, traceparent: str = ""
+    ) -> ToolOutcome:
         await asyncio.sleep(self.pause_s)
         self.outside.acted(tool.name, key)
         await asyncio.sleep(self.pause_s)

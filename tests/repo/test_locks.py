@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 
 from repo.sources import ROOT
 
-LOCKS = ("run", "dev", "build", "local", "model")
+LOCKS = ("run", "otel", "dev", "build", "local", "model")
 PINNED = re.compile(r"^([a-z0-9-]+)==(\S+)( ; .+)? \\$")
 
 
@@ -20,11 +20,13 @@ def pins(lock: str) -> dict[str, str]:
 def project() -> dict[str, list[str]]:
     with (ROOT / "pyproject.toml").open("rb") as file:
         tree = tomllib.load(file)
+    extras = tree["project"]["optional-dependencies"]
     build = (ROOT / "requirements/build.in").read_text(encoding="utf-8").splitlines()
     return {
         "run": tree["project"]["dependencies"],
-        "dev": tree["project"]["dependencies"] + tree["dependency-groups"]["dev"],
-        "local": tree["project"]["optional-dependencies"]["local"],
+        "otel": tree["project"]["dependencies"] + extras["otel"],
+        "dev": tree["project"]["dependencies"] + extras["otel"] + tree["dependency-groups"]["dev"],
+        "local": extras["local"],
         "build": [line for line in build if not line.startswith("#")],
     }
 
@@ -40,7 +42,7 @@ def test_a_lock_has_only_pinned_packages_with_hashes(lock: str) -> None:
     assert odd == [], "an address or an option does not belong here; scripts/lock writes these files"
 
 
-@pytest.mark.parametrize("lock", ["run", "dev", "local", "build"])
+@pytest.mark.parametrize("lock", ["run", "otel", "dev", "local", "build"])
 def test_a_lock_has_what_the_project_asks_for(lock: str) -> None:
     pinned = pins(lock)
     for line in project()[lock]:
@@ -50,7 +52,7 @@ def test_a_lock_has_what_the_project_asks_for(lock: str) -> None:
         assert wanted.specifier.contains(pinned[name]), f"{line}, but {pinned[name]} is locked; run scripts/lock"
 
 
-@pytest.mark.parametrize("lock", ["run", "build"])
+@pytest.mark.parametrize("lock", ["run", "otel", "build"])
 def test_all_locks_agree(lock: str) -> None:
     assert pins(lock).items() <= pins("dev").items()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from luftpause.adapters.link.direct import DirectLauncherLink, DirectLink
 from luftpause.adapters.run_trees_http import HttpRunTrees
 from luftpause.assembly.crew import crew_part
+from luftpause.assembly.observing import observed
 from luftpause.assembly.parts import (
     LauncherLinks,
     OtherDoors,
@@ -57,6 +58,7 @@ async def all_in_one(
     """
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
+        plans = await enter(observed(plans))
         engines = await enter(engines_part(plans))
         memory = await enter(memory_part(plans))
         service = await enter(scheduler_part(plans, engines, memory))

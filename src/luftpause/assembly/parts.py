@@ -58,6 +58,7 @@ from luftpause.ports.engines import Engines
 from luftpause.ports.journal import JournalFailedError
 from luftpause.ports.launcher import LauncherDesk, LauncherLink
 from luftpause.ports.scheduler import SchedulerDesk, SchedulerLink
+from luftpause.ports.tracing import Telemetry, Tracer
 from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
 from luftpause.services.dataplane.routes import error_at
@@ -68,25 +69,38 @@ from luftpause.services.launcher.service import LauncherService, Tools
 from luftpause.services.runtime import http as runtime_http
 from luftpause.services.runtime.mcp_door.runtime_door import DoorParts
 from luftpause.services.runtime.service import RuntimeService
+from luftpause.services.scheduler.admit_spans import AdmitSpans
 from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.keeping import Keeper
 from luftpause.services.scheduler.live_http import Surroundings
 from luftpause.services.scheduler.probes import Prober
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.status.page import FILES, page_routes
+from luftpause.telemetry.exposition import Counts, counts_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
     """What is to be assembled: the configuration, who may come in, and what is written down.
 
-    `worker_command` starts a process that serves the LLM door beside others; see `assembly.crew`.
+    `worker_command` starts a process that serves the LLM door beside others; see `assembly.crew`. `telemetry` is where
+    spans and counts go; None: nowhere.
     """
 
     config: schema.Config
     access: Access
     recording: Recording = field(default_factory=Recording)
     worker_command: Sequence[str] = ()
+    telemetry: Telemetry | None = None
+
+    def tracer(self, service: str) -> Tracer | None:
+        """Return where a service's spans go, None where nobody traces."""
+        return None if self.telemetry is None else self.telemetry.tracer(service)
+
+    def shows(self, service: str, read: Callable[[], Counts]) -> None:
+        """Let what a service counts be sent, where that is asked for."""
+        if self.telemetry is not None:
+            self.telemetry.counts(service, read)
 
 
 def _address(section: schema.Dataplane | schema.Scheduler | schema.Runtime, *, port: int, option: str) -> Address:
@@ -147,7 +161,10 @@ async def scheduler_part(plans: Plans, engines: Engines, memory: Remembering) ->
     """
     config = plans.config
     require_keys(config, os.environ)
-    async with recorded_scheduler(scheduler_settings(config), plans.recording, memory.keeper) as service:
+    tracer = plans.tracer("scheduler")
+    witnesses = [memory.keeper] if tracer is None else [memory.keeper, AdmitSpans(tracer)]
+    async with recorded_scheduler(scheduler_settings(config), plans.recording, *witnesses) as service:
+        plans.shows("scheduler", service.metrics.counts)
         service.restore(memory.learned)
         prober = Prober(service, engines)
         for spec in replica_specs(config):
@@ -230,7 +247,9 @@ async def dataplane_part(
     """
     require_keys(plans.config, os.environ)
     address = dataplane_address(plans)
-    app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer, crew=crew)
+    tracer = plans.tracer("dataplane")
+    app = Dataplane(link, engines, dataplane_settings(plans.config), peer=peer, crew=crew, tracer=tracer)
+    plans.shows("dataplane", lambda: counts_of(app.metrics))
     await app.start()
     try:
         refusals = Refusals(headers=refusal_headers, body=error_at)
@@ -256,7 +275,9 @@ async def runtime_part(plans: Plans, engines: Engines, dataplane_url: str) -> As
         tools,
         settings=runtime_settings(config),
         models=ServedModels(engines, endpoint, plans.access.token),
+        tracer=plans.tracer("runtime"),
     )
+    plans.shows("runtime", service.counts)
     tools.start()
     try:
         await _start_runtime(service)

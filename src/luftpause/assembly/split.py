@@ -10,6 +10,7 @@ from luftpause.adapters.link.client import RemoteLink
 from luftpause.adapters.listening import address_of
 from luftpause.adapters.run_trees_http import HttpRunTrees
 from luftpause.assembly.crew import crew_part
+from luftpause.assembly.observing import observed
 from luftpause.assembly.parts import (
     LauncherLinks,
     OtherDoors,
@@ -51,6 +52,7 @@ async def scheduler_alone(plans: Plans) -> AsyncIterator[SchedulerAlone]:
         StartFailedError: an address cannot be used.
     """
     async with AsyncExitStack() as stack:
+        plans = await stack.enter_async_context(observed(plans))
         engines = await stack.enter_async_context(engines_part(plans))
         memory = await stack.enter_async_context(memory_part(plans))
         service = await stack.enter_async_context(scheduler_part(plans, engines, memory))
@@ -113,7 +115,11 @@ async def _linked_dataplane(plans: Plans, *, name: str, crew: Crew | None = None
     await link.start()
     try:
         await _welcomed(link)
-        async with engines_part(plans) as engines, dataplane_part(plans, link, engines, peer=peer, crew=crew) as door:
+        async with (
+            observed(plans) as seen,
+            engines_part(seen) as engines,
+            dataplane_part(seen, link, engines, peer=peer, crew=crew) as door,
+        ):
             yield door.url
     finally:
         await link.close()
@@ -164,7 +170,11 @@ async def runtime_alone(plans: Plans) -> AsyncIterator[str]:
     """
     dataplane = plans.config.dataplane
     turns_url = plans.config.runtime.dataplane_url or f"http://{dataplane.host}:{dataplane.port}"
-    async with engines_part(plans) as engines, runtime_part(plans, engines, turns_url) as door:
+    async with (
+        observed(plans) as seen,
+        engines_part(seen) as engines,
+        runtime_part(seen, engines, turns_url) as door,
+    ):
         yield door.url
 
 

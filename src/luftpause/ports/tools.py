@@ -9,6 +9,9 @@ from luftpause.core.runs.tools import ToolSpec
 KEY_FIELD: Final = "luftpause/idempotencyKey"
 """Where a call's key stands in its `_meta` over MCP, for servers that know luftpause. Our own door is one."""
 
+TRACE_FIELD: Final = "traceparent"
+"""Where a call's W3C trace context stands in its `_meta` over MCP."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutcome:
@@ -30,10 +33,12 @@ class Tools(Protocol):
         """
         ...
 
-    async def call(self, tool: ToolSpec, arguments: Mapping[str, object], key: str) -> ToolOutcome:
+    async def call(
+        self, tool: ToolSpec, arguments: Mapping[str, object], key: str, traceparent: str = ""
+    ) -> ToolOutcome:
         """Call a tool, listed just now or long ago. Never raises for the tool's or its server's failure.
 
-        A server that went away a moment ago is waited for. `key` lets a server spot repeats. Cancelling it drops the
-        call; the server is told.
+        A server that went away a moment ago is waited for. `key` lets a server spot repeats, `traceparent` is the
+        W3C trace context that the call belongs to, empty for none. Cancelling it drops the call; the server is told.
         """
         ...

@@ -109,7 +109,7 @@ GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
     "fault": (Fault("bad_token", "no"), "93a56661756c74a96261645f746f6b656ea26e6f"),
     "report": (
         report_frame(1, FirstTokenSeen(turn=TurnId("p.1"))),
-        "94a67265706f727401ae4669727374546f6b656e5365656e81a47475726ea3702e31",
+        "94a67265706f727401ae4669727374546f6b656e5365656e82a47475726ea3702e31a874726163655f6964a0",
     ),
     "placed": (
         Placed(TurnId("t"), Placement(replica=ReplicaId("r"), endpoint=Endpoint(url="u"), why="w")),

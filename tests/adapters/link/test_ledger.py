@@ -10,7 +10,9 @@ from luftpause.adapters.link.ledger import MARKS_KEPT, MARKS_MAX, Ledger
 from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, ToolCallId, ToolName, TurnId
 from luftpause.core.model.replicas import Placement, ReplicaKind
 from luftpause.core.model.tool_names import TOOLS_MAX
+from luftpause.core.model.traces import TraceContext
 from luftpause.core.model.turns import TurnShape
+from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
     KnownRun,
@@ -21,6 +23,7 @@ from luftpause.core.scheduling.events import (
     TurnFinished,
     TurnsRenewed,
 )
+from luftpause.core.scheduling.state import Limits, empty_state
 
 PLACE = Placement(replica=ReplicaId("one"), endpoint=spec().endpoint, why="it serves the model")
 
@@ -70,6 +73,21 @@ def test_a_placed_turn_is_told_of_with_all_that_charges_it() -> None:
         ),
     )
     assert [(run.run, run.phase, run.age_s) for run in told.runs] == [("r", RunPhase.GENERATING, 0.0)]
+
+
+def test_a_traced_turn_keeps_its_trace_for_a_scheduler_that_forgot_it() -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    trace = TraceContext(trace="0af7651916cd43dd8448eb211c80319c", span="b7ad6b7169203331")
+    ledger.offered(replace(offer(1), trace=trace), at(0))
+    held = ledger.held_offer(name(1), at(1))
+    assert held is not None
+    assert held.trace == trace
+    ledger.accepted(name(1), RunId("r"))
+    ledger.placed(name(1), PLACE, at(1))
+    (told,) = ledger.resync(at(2)).turns
+    assert told.trace == trace
+    state = decide(empty_state(Limits()), ledger.resync(at(2)), at(2)).state
+    assert state.turns[name(1)].arrival.trace == trace
 
 
 def test_a_turn_without_a_place_is_not_told_of_but_offered_again_under_its_run_with_its_age() -> None:

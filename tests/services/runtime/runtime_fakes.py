@@ -15,6 +15,7 @@ from luftpause.core.runs.replay import Entry, History
 from luftpause.core.runs.tools import ToolHints, ToolSpec
 from luftpause.ports.journal import JournalFailedError, Loaded, StaleAppendError
 from luftpause.ports.tools import ToolOutcome
+from luftpause.ports.tracing import Tracer
 from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
 from luftpause.services.runtime.orders import RuntimeSettings, SpawnOrder
 from luftpause.services.runtime.service import RuntimeService
@@ -111,6 +112,8 @@ class FakeTools:
     destructive: frozenset[str] = frozenset()
     made: list[tuple[str, str]] = field(default_factory=list)
     asked: list[Sequence[str] | None] = field(default_factory=list)
+    traces: list[str] = field(default_factory=list)
+    fails: str = ""
 
     async def catalogue(self, wanted: Sequence[str] | None = None) -> Sequence[ToolSpec]:
         self.asked.append(wanted)
@@ -119,8 +122,13 @@ class FakeTools:
             for name in sorted(self.tools)
         ]
 
-    async def call(self, tool: ToolSpec, arguments: Mapping[str, object], key: str) -> ToolOutcome:
+    async def call(
+        self, tool: ToolSpec, arguments: Mapping[str, object], key: str, traceparent: str = ""
+    ) -> ToolOutcome:
         self.made.append((tool.name, key))
+        self.traces.append(traceparent)
+        if self.fails:
+            return ToolOutcome(text=self.fails, failed=True)
         return await self.tools[tool.name](arguments)
 
 
@@ -197,12 +205,13 @@ async def runtime(
     journal: MemoryJournal | None = None,
     settings: RuntimeSettings | None = None,
     models: Sequence[str] = ("served-model",),
+    tracer: Tracer | None = None,
 ) -> AsyncIterator[World]:
     async def served() -> Sequence[ModelName]:
         return [ModelName(model) for model in models]
 
     turns, tools, journal = FakeTurns(say), tools or FakeTools(), journal or MemoryJournal()
-    service = RuntimeService(journal, turns, tools, settings=settings, models=served)
+    service = RuntimeService(journal, turns, tools, settings=settings, models=served, tracer=tracer)
     await service.start()
     try:
         yield World(service, turns, tools, journal)

@@ -9,6 +9,7 @@ from luftpause.core.runs.view import RunStatus, RunView
 from luftpause.ports.tools import ToolOutcome
 from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest
 from luftpause.services.runtime.orders import NotKeptError, RuntimeSettings, SpawnRefusedError, UnknownHandleError
+from luftpause.telemetry.exposition import rendered
 from services.runtime.runtime_fakes import (
     FakeTools,
     MemoryJournal,
@@ -385,7 +386,7 @@ def test_metrics_count_what_happened() -> None:
     async def live() -> str:
         async with runtime() as world:
             await over(world, await world.service.spawn(order()))
-            return world.service.metrics_page().decode()
+            return rendered(world.service.counts()).decode()
 
     page = in_time(live())
     for line in (

@@ -189,6 +189,7 @@ class Ledger:
                 principal=known.offer.principal,
                 shape=known.offer.shape,
                 parent=known.parent,
+                trace=known.offer.trace,
             )
             for turn, known in self._turns.items()
             if known.run is not None and known.placement is not None

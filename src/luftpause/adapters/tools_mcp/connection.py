@@ -10,6 +10,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -30,7 +31,7 @@ from luftpause.adapters.tools_mcp.patience import Patience
 from luftpause.adapters.tools_mcp.results import failure, outcome_of
 from luftpause.adapters.tools_mcp.slots import NoRoomError, Slots
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec, transport
-from luftpause.ports.tools import KEY_FIELD, ToolOutcome
+from luftpause.ports.tools import ToolOutcome
 
 LISTED_TOOLS_MAX: Final = 1000
 _LONG_WAIT_S: Final = 1.0
@@ -99,8 +100,13 @@ class ServerConnection:
         """Return once the first attempt to connect has ended, well or badly."""
         await self._tried.wait()
 
-    async def call(self, tool: str, arguments: Mapping[str, object], key: str, *, repeatable: bool) -> ToolOutcome:
-        """Call a tool; see the port. A call that surely did not run, or may run twice, is made again a few times."""
+    async def call(
+        self, tool: str, arguments: Mapping[str, object], meta: Mapping[str, str], *, repeatable: bool
+    ) -> ToolOutcome:
+        """Call a tool; see the port. A call that surely did not run, or may run twice, is made again a few times.
+
+        `meta` goes with it as the call's `_meta`.
+        """
         unsendable = _unsendable(tool, arguments)
         if unsendable:
             return failure(f"these arguments cannot be sent: {unsendable}")
@@ -108,18 +114,20 @@ class ServerConnection:
             async with self._slots.hold() as waited_s:
                 if waited_s >= _LONG_WAIT_S:
                     logger.info("tool_call_waited", extra={"server": self.spec.name, "waited_s": round(waited_s, 1)})
-                return await self._call(tool, arguments, key, repeatable=repeatable)
+                return await self._call(tool, arguments, meta, repeatable=repeatable)
         except NoRoomError as error:
             return failure(f"tool server {self.spec.name!r} is busy: {error}")
 
-    async def _call(self, tool: str, arguments: Mapping[str, object], key: str, *, repeatable: bool) -> ToolOutcome:
+    async def _call(
+        self, tool: str, arguments: Mapping[str, object], meta: Mapping[str, str], *, repeatable: bool
+    ) -> ToolOutcome:
         outcome_unknown = False
         for _ in range(_TRIES_MAX):
             link = await self._reach()
             if link is None:
                 break
             try:
-                return await self._call_over(link, tool, arguments, key)
+                return await self._call_over(link, tool, arguments, meta)
             except _NotRunError:
                 continue
             except _BrokeOffError:
@@ -143,11 +151,14 @@ class ServerConnection:
             return None
         return self._link
 
-    async def _call_over(self, link: _Link, tool: str, arguments: Mapping[str, object], key: str) -> ToolOutcome:
-        meta = cast("RequestParamsMeta", {KEY_FIELD: key})
+    async def _call_over(
+        self, link: _Link, tool: str, arguments: Mapping[str, object], meta: Mapping[str, str]
+    ) -> ToolOutcome:
+        ours = cast("RequestParamsMeta", dict(meta))
         patience = Patience(asyncio.get_running_loop().time, self.spec.timeout_s, self.spec.timeout_max_s)
-        calling = link.client.call_tool(tool, dict(arguments), meta=meta, progress_callback=patience.progressed)
-        task = asyncio.create_task(calling)
+        calling = link.client.call_tool(tool, dict(arguments), meta=ours, progress_callback=patience.progressed)
+        # In a context of its own: else the SDK overwrites the call's trace with that of whoever spawned the run.
+        task = asyncio.create_task(calling, context=Context())
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
         gone = asyncio.create_task(link.lost.wait())

@@ -30,10 +30,11 @@ from httpx2._types import AuthTypes
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR
 
 from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX
-from luftpause.ports.tools import KEY_FIELD
+from luftpause.core.model.traces import context_in
+from luftpause.ports.tools import KEY_FIELD, TRACE_FIELD
 
 _KEY_HEADER: Final = "idempotency-key"
-"""To a URL a call's key goes as a header too."""
+"""To a URL a call's key goes as a header too, and so does its trace."""
 
 _PLAIN_KEY: Final = re.compile(r"[!-~]{1,255}")
 _SESSION_HEADER: Final = "mcp-session-id"
@@ -44,8 +45,9 @@ _MARK: Final = secrets.token_urlsafe(16)
 """Tells our own answers from a server's: no server can know it."""
 
 
-class _Meta(msgspec.Struct, rename={"key": KEY_FIELD}):
+class _Meta(msgspec.Struct, rename={"key": KEY_FIELD, "trace": TRACE_FIELD}):
     key: str = ""
+    trace: str = ""
 
 
 class _Params(msgspec.Struct, rename={"meta": "_meta"}):
@@ -99,8 +101,8 @@ class IsolatingClient(AsyncClient):
         """Send a request; what breaks a POST comes back as an answer that `break_of` knows."""
         # A farewell is a courtesy: nobody waits long for it.
         patience_s = _FAREWELL_S if request.method == "DELETE" else None
-        if request.method == "POST" and (key := _key_of(request.content)):
-            request.headers[_KEY_HEADER] = key
+        if request.method == "POST":
+            request.headers.update(_headers_of(request.content))
         try:
             async with asyncio.timeout(patience_s):
                 response = await super().send(request, stream=stream, auth=auth, follow_redirects=follow_redirects)
@@ -149,14 +151,20 @@ def _is_stream(response: Response) -> bool:
     return kind.lower().startswith("text/event-stream")
 
 
-def _key_of(body: bytes) -> str:
-    """Return the key of a call as a header can carry it, empty for what is none."""
+def _headers_of(body: bytes) -> dict[str, str]:
+    """Return what headers say of a call as well as its `_meta`: its key, as one can carry it, and its trace."""
     try:
         call = msgspec.json.decode(body, type=_Call)
     except (msgspec.MsgspecError, RecursionError):
-        return ""
-    key = call.params.meta.key if call.params is not None and call.params.meta is not None else ""
-    return key if not key or _PLAIN_KEY.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()
+        return {}
+    meta = call.params.meta if call.params is not None else None
+    headers: dict[str, str] = {}
+    if meta is not None and meta.key:
+        plain = _PLAIN_KEY.fullmatch(meta.key)
+        headers[_KEY_HEADER] = meta.key if plain else hashlib.sha256(meta.key.encode()).hexdigest()
+    if meta is not None and context_in(meta.trace) is not None:
+        headers[TRACE_FIELD] = meta.trace
+    return headers
 
 
 def _too_long(request: Request, most: int) -> Response:

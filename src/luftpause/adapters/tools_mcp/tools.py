@@ -14,7 +14,7 @@ from luftpause.adapters.tools_mcp.connection import ServerConnection
 from luftpause.adapters.tools_mcp.results import failure
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
 from luftpause.core.runs.tools import ToolHints, ToolSpec, find
-from luftpause.ports.tools import ToolOutcome
+from luftpause.ports.tools import KEY_FIELD, TRACE_FIELD, ToolOutcome
 
 _NAME_MAX: Final = 64
 _MOMENT_S: Final = 2.0
@@ -52,12 +52,15 @@ class McpTools:
                 return known
             await _first_tried(untried.values(), None if until is None else until - loop.time())
 
-    async def call(self, tool: ToolSpec, arguments: Mapping[str, object], key: str) -> ToolOutcome:
+    async def call(
+        self, tool: ToolSpec, arguments: Mapping[str, object], key: str, traceparent: str = ""
+    ) -> ToolOutcome:
         """Call a tool; see the port."""
         connection = self._connections.get(tool.server)
         if connection is None:
             return failure(f"tool server {tool.server!r} is not configured any more")
-        return await connection.call(tool.tool, arguments, key, repeatable=tool.repeatable)
+        meta = {KEY_FIELD: key, **({TRACE_FIELD: traceparent} if traceparent else {})}
+        return await connection.call(tool.tool, arguments, meta, repeatable=tool.repeatable)
 
 
 async def _first_tried(connections: Iterable[ServerConnection], timeout_s: float | None) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from luftpause.core.model.ids import CallerId, Mark, ModelName, PeerId, PrincipalId, RunId, ToolCallId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.traces import TraceContext
 
 
 class ServiceClass(Enum):
@@ -94,6 +95,7 @@ class TurnOffer:
             it keeps its place in the queue.
         shape: single-pass turns are in no run, whatever it says.
         traits: what is in it; looked at only where that may matter.
+        trace: the turn's own place in its trace; None where nobody traces.
     """
 
     turn: TurnId
@@ -108,3 +110,4 @@ class TurnOffer:
     age_s: float = 0.0
     shape: TurnShape = TurnShape.IN_RUN
     traits: Traits = NO_TRAITS
+    trace: TraceContext | None = None

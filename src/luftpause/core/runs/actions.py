@@ -44,7 +44,6 @@ class TakeTurn:
     max_tokens: int
     parallel_tool_calls: bool
     answer_schema: Mapping[str, object] | None = None
-    traceparent: str = ""
     origin: Origin | None = None
 
 

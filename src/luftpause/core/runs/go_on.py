@@ -157,7 +157,6 @@ def _next_turn(state: State, run: Run) -> TakeTurn:
         max_tokens=wanted if left is None else min(wanted, left),
         parallel_tool_calls=spawn.parallel_tool_calls,
         answer_schema=None if tools else spawn.output_schema,
-        traceparent=spawn.traceparent,
         origin=spawn.origin if parent is None else None,
     )
 

@@ -1,7 +1,8 @@
 """What can have happened, as the scheduler learns it: facts in the past tense.
 
 Any event is legal in any state: duplicates, late ones and ones about things long forgotten change nothing.
-Ages are seconds before the event arrived, never instants of another process.
+Ages are seconds before the event arrived, never instants of another process. What happened to a turn names the trace
+that it belongs to, where somebody traces: for those who read the events, no policy reads it.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.traces import TraceContext
 from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 from luftpause.core.scheduling.residency.events import ModelReport
 
@@ -32,6 +34,7 @@ class TurnArrived:
     Attributes:
         prompt_bytes: length of the request body, bytes.
         age_s: how long the turn has waited elsewhere already, seconds: it counts for its place in the queue.
+        trace: the turn's place in its trace.
     """
 
     turn: TurnId
@@ -46,6 +49,7 @@ class TurnArrived:
     prompt_bytes: int = 0
     age_s: float = 0.0
     shape: TurnShape = TurnShape.IN_RUN
+    trace: TraceContext | None = None
 
     @property
     def in_run(self) -> bool:
@@ -63,6 +67,7 @@ class FirstTokenSeen:
     """The engine's first byte of answer arrived."""
 
     turn: TurnId
+    trace_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,7 @@ class TurnFinished:
     marks: tuple[Mark, ...] = ()
     tools: tuple[ToolName, ...] = ()
     restore_s: float | None = None
+    trace_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +105,7 @@ class TurnFailed:
     turn: TurnId
     cause: str
     retry_after_s: float | None = None
+    trace_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +113,7 @@ class TurnAbandoned:
     """The client left: a held turn leaves the queue, a placed one ends as failed."""
 
     turn: TurnId
+    trace_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +185,7 @@ class OpenTurn:
     principal: PrincipalId
     shape: TurnShape = TurnShape.IN_RUN
     parent: RunId | None = None
+    trace: TraceContext | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
         principal=known.principal,
         parent=known.parent,
         shape=known.shape,
+        trace=known.trace,
     )
     turn = Turn(
         arrival=arrival,

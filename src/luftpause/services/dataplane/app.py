@@ -20,6 +20,7 @@ from luftpause.ports.asgi import LINE_EXTENSION, Line, Receive, Scope, Send, hea
 from luftpause.ports.crew import Crew, CrewAwayError
 from luftpause.ports.engines import Engines
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, SchedulerLink
+from luftpause.ports.tracing import Tracer
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
 from luftpause.services.dataplane.counts import DoorCounts
 from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, query_for_engine, run_to_echo
@@ -31,6 +32,7 @@ from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.spoken import Spoken
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
+from luftpause.services.dataplane.turn_spans import TurnSpans
 from luftpause.telemetry.exposition import counts_of, rendered
 
 RUNS: Final = "/v1/runs/"
@@ -60,6 +62,7 @@ class Dataplane:
         settings: limits and periods.
         peer: this instance's name in turn ids; None mints one.
         crew: the processes that serve this door together; None when this is all of it.
+        tracer: where each turn's span goes; None: nobody traces.
     """
 
     def __init__(
@@ -70,7 +73,10 @@ class Dataplane:
         *,
         peer: PeerId | None = None,
         crew: Crew | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
+        if tracer is not None:
+            link = TurnSpans(link, tracer)
         self._link = link
         self._crew = crew
         self._settings = settings
@@ -88,6 +94,7 @@ class Dataplane:
             settings=settings,
             spoken=self._spoken,
             keepalives=Keepalives(after_s=settings.keepalive_after_s, period_s=settings.keepalive_s),
+            traces=tracer is not None,
         )
         self._renewal: asyncio.Task[None] | None = None
         self._answers: dict[str, Answer] = {
@@ -101,6 +108,11 @@ class Dataplane:
     def peer(self) -> PeerId:
         """This instance's name."""
         return self._turns.peer
+
+    @property
+    def metrics(self) -> DataplaneMetrics:
+        """What was counted here so far."""
+        return self._metrics
 
     @property
     def open_turns(self) -> OpenTurns:

@@ -18,7 +18,7 @@ from luftpause.services.dataplane.spoken import Spoken
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What every turn of a dataplane shares."""
+    """What every turn of a dataplane shares. `traces`: whether each turn has a place in a trace."""
 
     link: SchedulerLink
     engines: Engines
@@ -27,6 +27,7 @@ class Surroundings:
     settings: DataplaneSettings
     spoken: Spoken
     keepalives: Keepalives
+    traces: bool = False
 
 
 class ClientCall(msgspec.Struct, frozen=True, kw_only=True):

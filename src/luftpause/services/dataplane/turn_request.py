@@ -3,6 +3,7 @@
 The same for every dialect; nothing is parsed beyond the dialect's peek.
 """
 
+import dataclasses
 from typing import Final
 
 import msgspec
@@ -24,6 +25,7 @@ from luftpause.services.dataplane.headers import BadHeaderError, Standing, for_e
 from luftpause.services.dataplane.intake import IntakeError, check_encoding, check_media_type, read_body
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_course import TurnCourse
+from luftpause.services.dataplane.turn_spans import trace_in, with_trace
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,17 +77,23 @@ async def _take_in(around: Surroundings, target: Target, call: ClientCall, heade
     said = None
     if standing.run is None and not harness.session and not found.tool_calls and found.shape is TurnShape.IN_RUN:
         said = said_in(target.dialect.conversation(body), f"{standing.caller}\0{found.model}")
+    offer = _offer(around, standing, harness, found, said, body)
+    onward = read.for_engine
+    if around.traces:
+        trace = trace_in(headers)
+        offer = dataclasses.replace(offer, trace=trace)
+        onward = with_trace(onward, trace)
     return TurnCourse(
         around,
         call,
         run=standing.run,
-        offer=_offer(around, standing, harness, found, said, body),
+        offer=offer,
         asked=Asked(
             dialect=target.dialect,
             target=target.raw_path + (b"?" + target.query if target.query else b""),
             path=target.path,
             stream=found.stream,
-            headers=read.for_engine,
+            headers=onward,
             body=body,
             said=said,
             model=found.model,

@@ -44,10 +44,11 @@ from luftpause.core.runs.state import Finished, Run
 from luftpause.core.runs.tools import find
 from luftpause.ports.journal import JournalFailedError, StaleAppendError
 from luftpause.ports.tools import ToolOutcome, Tools
-from luftpause.ports.turns import TurnFailedError, TurnRequest, Turns
+from luftpause.ports.turns import TurnFailedError, TurnReply, TurnRequest, Turns
 from luftpause.services.runtime.answer_check import Misfit, verdict_on
 from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.reply_check import checked
+from luftpause.services.runtime.run_spans import RunSpans
 from luftpause.services.runtime.tool_check import UnsoundCall, arguments_for, verdict
 
 T = TypeVar("T")
@@ -70,6 +71,7 @@ class Surroundings:
     ledger: Ledger
     turns: Turns
     tools: Tools
+    spans: RunSpans
     deliver: Callable[[Event], None]
     report_end: Callable[[ReportEnd], None]
     began: Callable[[RunId], None]
@@ -244,23 +246,8 @@ class RunActor:
 
     async def _take_turn(self, action: TakeTurn) -> None:
         started = asyncio.get_running_loop().time()
-        request = TurnRequest(
-            run=action.run,
-            parent=action.parent,
-            principal=self._standing.spawn.principal,
-            caller=action.caller,
-            service_class=action.service_class,
-            model=action.model,
-            messages=action.messages,
-            tools=action.tools,
-            max_tokens=action.max_tokens,
-            parallel_tool_calls=action.parallel_tool_calls,
-            answer_schema=action.answer_schema,
-            traceparent=action.traceparent,
-            origin=action.origin,
-        )
         try:
-            reply = checked(await self._around.turns.take(request), request)
+            reply = await self._reply_to(action)
         except TurnFailedError as error:
             self.put(TurnFailed(run=action.run, error=str(error)))
             return
@@ -275,6 +262,27 @@ class RunActor:
                 origin_run=None if action.origin is None else reply.parent,
             )
         )
+
+    async def _reply_to(self, action: TakeTurn) -> TurnReply:
+        with self._around.spans.turn(self._around.ledger.state, action) as work:
+            request = TurnRequest(
+                run=action.run,
+                parent=action.parent,
+                principal=self._standing.spawn.principal,
+                caller=action.caller,
+                service_class=action.service_class,
+                model=action.model,
+                messages=action.messages,
+                tools=action.tools,
+                max_tokens=action.max_tokens,
+                parallel_tool_calls=action.parallel_tool_calls,
+                answer_schema=action.answer_schema,
+                traceparent=work.header,
+                origin=action.origin,
+            )
+            reply = checked(await self._around.turns.take(request), request)
+            work.replied(reply)
+            return reply
 
     async def _check_call(self, action: CheckCall) -> None:
         run = self._standing
@@ -302,7 +310,9 @@ class RunActor:
         # Only sound calls are recorded as intended; a later version may see soundness otherwise.
         outcome = ToolOutcome(text="Error: this call cannot be made any more", failed=True)
         if tool is not None and arguments is not None:
-            outcome = await self._around.tools.call(tool, arguments, action.key)
+            with self._around.spans.call(self._around.ledger.state, action) as work:
+                outcome = await self._around.tools.call(tool, arguments, action.key, work.header)
+                work.returned(outcome)
         self.put(
             ToolReturned(
                 run=action.run,

@@ -36,6 +36,7 @@ from luftpause.services.runtime.mcp_door.arguments import RUNS_SHOWN
 from luftpause.services.runtime.mcp_door.calls import GONE_KEY
 from luftpause.services.runtime.mcp_door.runtime_door import DoorParts, RuntimeDoor
 from luftpause.services.runtime.service import OVERVIEW_MAX, RuntimeService
+from luftpause.telemetry.exposition import rendered
 
 MCP: Final = "/mcp"
 PATH_SHOWN_MAX: Final = 100
@@ -82,7 +83,7 @@ def app_around(service: RuntimeService, server: Server[object], close: Callable[
         return JSONResponse({"status": "ok"})
 
     async def metrics(_request: Request) -> Response:
-        return Response(service.metrics_page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(rendered(service.counts()), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return Starlette(
         routes=[

@@ -21,6 +21,7 @@ from luftpause.core.runs.state import Run, State
 from luftpause.ports.journal import Journal, StaleAppendError
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import UnknownHandleError
+from luftpause.services.runtime.run_spans import RunSpans
 
 _MANY: Final = 100_000
 
@@ -38,11 +39,15 @@ class Ledger:
 
     Args:
         changed: told of every run that now stands differently, in the very step in which it does.
+        spans: told of all that is taken in.
     """
 
-    def __init__(self, journal: Journal, metrics: RuntimeMetrics, changed: Callable[[RunId], None]) -> None:
+    def __init__(
+        self, journal: Journal, metrics: RuntimeMetrics, changed: Callable[[RunId], None], spans: RunSpans | None = None
+    ) -> None:
         self._journal = journal
         self._metrics = metrics
+        self._spans = spans or RunSpans()
         self._changed = changed
         self._last_seq: dict[RunId, int] = {}
         self._clocks: dict[RunId, float] = {}
@@ -93,6 +98,7 @@ class Ledger:
             actions.extend(decision.actions)
             effective.append(decision.state is not before)
             self._metrics.count(entry.event)
+            self._spans.happened(entry.event, before, self.state)
         if isinstance(events[0], RunSpawned):
             self._enter(run)
         self.state = without_conversation(self.state, self.state.runs[run])

@@ -18,6 +18,7 @@ from luftpause.services.runtime.actor import SHUTTING_DOWN, RunActor, Surroundin
 from luftpause.services.runtime.end_reports import EndReports
 from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.orders import NotKeptError
+from luftpause.services.runtime.run_spans import RunSpans
 from luftpause.services.runtime.waits import Waits
 
 logger = logging.getLogger("luftpause.runtime")
@@ -26,7 +27,7 @@ logger = logging.getLogger("luftpause.runtime")
 class Lives:
     """Owns the actors. `failure` says why nothing is kept any more, empty while all is well."""
 
-    def __init__(self, ledger: Ledger, turns: Turns, tools: Tools, waits: Waits) -> None:
+    def __init__(self, ledger: Ledger, turns: Turns, tools: Tools, waits: Waits, spans: RunSpans | None = None) -> None:
         self._ledger = ledger
         self._waits = waits
         self._reports = EndReports(turns)
@@ -34,6 +35,7 @@ class Lives:
             ledger=ledger,
             turns=turns,
             tools=tools,
+            spans=spans or RunSpans(),
             deliver=self.deliver,
             report_end=self._reports.add,
             began=self._watch_time,

@@ -1,6 +1,8 @@
-"""Counters of one runtime, in the Prometheus text format. Labels never hold anything that a client chose."""
+"""Counters of one runtime. Labels never hold anything that a client chose."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from luftpause.core.runs.events import (
     ApprovalAsked,
@@ -17,6 +19,9 @@ from luftpause.core.runs.events import (
     TurnFailed,
     TurnTaken,
 )
+from luftpause.telemetry.exposition import Counts, counts_of
+
+_SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
 class RuntimeMetrics:
@@ -47,6 +52,12 @@ class RuntimeMetrics:
             ["form"],
             registry=self._registry,
         )
+        self._turn_seconds = Histogram(
+            "luftpause_runtime_turn_seconds", "Turns of runs, held or not", buckets=_SECONDS, registry=self._registry
+        )
+        self._tool_seconds = Histogram(
+            "luftpause_runtime_tool_seconds", "Tool calls, waiting included", buckets=_SECONDS, registry=self._registry
+        )
         self._calls = Counter("luftpause_runtime_tool_calls", "Tool calls settled", ["how"], registry=self._registry)
 
     def count(self, event: Event) -> None:
@@ -60,6 +71,7 @@ class RuntimeMetrics:
                 self._calls.labels("rejected").inc()
             case ToolReturned():
                 self._calls.labels("failed" if event.failed else "answered").inc()
+                self._tool_seconds.observe(event.took_ms / 1000)
             case ApprovalAsked():
                 self._asked.inc()
             case ApprovalDecided():
@@ -76,6 +88,7 @@ class RuntimeMetrics:
             self._failed_turns.inc()
             return
         self._turns.inc()
+        self._turn_seconds.observe(event.took_ms / 1000)
         for call in event.message.tool_calls:
             if call.recovered_from:
                 self._recovered.labels(call.recovered_from).inc()
@@ -88,8 +101,8 @@ class RuntimeMetrics:
         if isinstance(event, RunCancelled) and event.exceeded is not None:
             self._exceeded.labels(event.exceeded.which).inc()
 
-    def show(self, *, running: int, journal_failed: bool) -> bytes:
-        """Return the page, with how things stand right now."""
+    def counts(self, *, running: int, journal_failed: bool) -> Counts:
+        """Return what was counted, with how things stand right now."""
         self._running.set(running)
         self._journal_failed.set(int(journal_failed))
-        return generate_latest(self._registry)
+        return counts_of(self._registry)

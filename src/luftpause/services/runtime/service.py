@@ -13,6 +13,7 @@ from luftpause.core.runs.tools import ToolSpec
 from luftpause.core.runs.view import RunView, view
 from luftpause.ports.journal import Journal, JournalFailedError
 from luftpause.ports.tools import Tools
+from luftpause.ports.tracing import Tracer
 from luftpause.ports.turns import Turns
 from luftpause.services.runtime.actor import SHUTTING_DOWN
 from luftpause.services.runtime.approvals import Approvals
@@ -27,8 +28,10 @@ from luftpause.services.runtime.orders import (
     SpawnOrder,
     Transcript,
 )
+from luftpause.services.runtime.run_spans import RunSpans
 from luftpause.services.runtime.spawning import Models, Spawner
 from luftpause.services.runtime.waits import Waits
+from luftpause.telemetry.exposition import Counts
 
 OVERVIEW_MAX: Final = 1000
 UNHEARD_MAX: Final = 100
@@ -56,14 +59,16 @@ class RuntimeService:
         *,
         settings: RuntimeSettings | None = None,
         models: Models | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self.settings = settings or RuntimeSettings()
         self._journal = journal
         self.catalogue: Callable[[], Awaitable[Sequence[ToolSpec]]] = tools.catalogue
         self._metrics = RuntimeMetrics()
         self._waits = Waits()
-        self._ledger = Ledger(journal, self._metrics, self._waits.ring)
-        self._lives = Lives(self._ledger, turns, tools, self._waits)
+        spans = RunSpans(tracer)
+        self._ledger = Ledger(journal, self._metrics, self._waits.ring, spans)
+        self._lives = Lives(self._ledger, turns, tools, self._waits, spans)
         self._spawner = Spawner(self._ledger, self._lives, tools, self.settings, models)
         self.note_on: Callable[[SpawnOrder], str] = self._spawner.note_on
         self.changed_utc: Callable[[RunId], float] = journal.written_utc
@@ -209,9 +214,9 @@ class RuntimeService:
         """
         return self._changes([self._ledger.find(principal, handle).spawn.run for handle in handles])
 
-    def metrics_page(self) -> bytes:
-        """Return the metrics in the Prometheus text format."""
-        return self._metrics.show(running=self._ledger.state.running, journal_failed=bool(self.journal_failure))
+    def counts(self) -> Counts:
+        """Return what was counted so far."""
+        return self._metrics.counts(running=self._ledger.state.running, journal_failed=bool(self.journal_failure))
 
     async def _changes(self, runs: Sequence[RunId]) -> AsyncGenerator[RunView, None]:
         shown: dict[RunId, object] = {}

@@ -1,6 +1,9 @@
 """What the scheduler counted, for Prometheus, in a registry of its own; its objects are made when somebody asks."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -8,11 +11,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from luftpause.core.model.ids import Instant
+from luftpause.core.model.refusals import RefusalReason
+from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.state import State
-from luftpause.core.scheduling.view import held_by_class, view_tools
+from luftpause.core.scheduling.view import HeldView, held_by_class, view, view_tools
 from luftpause.services.scheduler.tally import DecisionTally
+from luftpause.telemetry.exposition import Counts, counts_of
 
 _OTHER: Final = ("", "other")
 
@@ -45,6 +51,10 @@ class SchedulerMetrics:
         """Show a counter that somebody else keeps: `read` returns what it has come to."""
         self._registry.register(_Borrowed(name, said, read))
 
+    def counts(self) -> Counts:
+        """Return the numbers of the moment."""
+        return counts_of(self._registry)
+
     def render(self) -> bytes:
         """Return everything in Prometheus text format."""
         return generate_latest(self._registry)
@@ -69,7 +79,51 @@ class _Tallies(Collector):
         for kind, word in _KINDS.items():
             given.add_metric([word], tally.orders.get(kind, 0))
         yield given
+        yield from _reason_families(tally)
+        yield _token_family(tally)
         yield CounterMetricFamily("luftpause_scheduler_faults", "Events on which deciding failed.", value=tally.faults)
+
+
+def _reason_families(tally: DecisionTally) -> Iterator[Metric]:
+    reasons = CounterMetricFamily(
+        "luftpause_scheduler_decision_reasons", "Orders that the scheduler gave, by why.", labels=["kind", "reason"]
+    )
+    for (kind, reason), times in tally.reasons.items():
+        reasons.add_metric([_KINDS[kind], _name_of(reason)], times)
+    loads = CounterMetricFamily("luftpause_model_loads", "Loads that were ordered.", labels=["model"])
+    for model, times in tally.loads.items():
+        loads.add_metric([model], times)
+    unloads = CounterMetricFamily(
+        "luftpause_model_unloads",
+        "Unloads that were ordered; makes_room are evictions for another model.",
+        labels=["model", "reason"],
+    )
+    for (model, why), times in tally.unloads.items():
+        unloads.add_metric([model, _name_of(why)], times)
+    yield from (reasons, loads, unloads)
+
+
+def _token_family(tally: DecisionTally) -> Metric:
+    tokens = CounterMetricFamily(
+        "luftpause_tokens",
+        "Tokens of turns as their engines told; prompt_unknown where one does not say what was cached.",
+        labels=["class", "kind"],
+    )
+    for (service_class, kind), count in tally.tokens.items():
+        tokens.add_metric([service_class.value, kind], count)
+    return tokens
+
+
+def _name_of(reason: Enum | type) -> str:
+    """Return a reason as a label: a refusal's code, another member's name, or the words of a class's name."""
+    if isinstance(reason, RefusalReason):
+        return reason.value
+    if isinstance(reason, Enum):
+        return reason.name.lower()
+    return _WORD.sub(r"_\1", reason.__name__).lower().removeprefix("_")
+
+
+_WORD: Final = re.compile(r"([A-Z])")
 
 
 class _Borrowed(Collector):
@@ -95,6 +149,7 @@ class _StateGauges(Collector):
     def describe(self) -> Iterator[Metric]:
         """Name the gauges without reading a state: registering asks for names only."""
         yield _held_family()
+        yield from _caller_families()
         yield _in_flight_family()
         yield _healthy_family()
         yield _out_family()
@@ -107,6 +162,7 @@ class _StateGauges(Collector):
         for service_class, count in held_by_class(state).items():
             held.add_metric([service_class.value], count)
         yield held
+        yield from _caller_gauges(view(state, self._now()).held)
         in_flight, healthy = _in_flight_family(), _healthy_family()
         for name, replica in sorted(state.replicas.items()):
             in_flight.add_metric([name], replica.in_flight)
@@ -130,6 +186,33 @@ def _tool_gauges(state: State, now: Instant) -> tuple[Metric, Metric]:
     if elsewhere:
         out.add_metric(_OTHER, elsewhere)
     return out, pause
+
+
+def _caller_gauges(rows: Sequence[HeldView]) -> tuple[Metric, Metric]:
+    """Return the gauges of those who wait; callers of one name, of several principals or all others, count together."""
+    counts: Counter[tuple[str, str]] = Counter()
+    oldest: dict[str, float] = {}
+    for row in rows:
+        service_class = row.service_class.value
+        counts[service_class, row.caller] += row.count
+        oldest[service_class] = max(oldest.get(service_class, 0.0), row.oldest_s)
+    by_caller, waits = _caller_families()
+    for labels, count in counts.items():
+        by_caller.add_metric(labels, count)
+    for each in ServiceClass:
+        waits.add_metric([each.value], oldest.get(each.value, 0.0))
+    return by_caller, waits
+
+
+def _caller_families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
+    return (
+        GaugeMetricFamily(
+            "luftpause_held_turns_by_caller",
+            "Turns that wait for a place: of each class the 50 callers first in line, then other.",
+            labels=["class", "caller"],
+        ),
+        GaugeMetricFamily("luftpause_held_oldest_seconds", "How long the oldest held turn waits.", labels=["class"]),
+    )
 
 
 def _held_family() -> GaugeMetricFamily:

@@ -151,6 +151,10 @@ class SchedulerService:
 
     def report(self, report: TurnReport) -> None:
         """See `SchedulerDesk.report`."""
+        if isinstance(report, TurnFinished) and report.usage is not None:
+            running = self._state.turns.get(report.turn)
+            if running is not None:
+                self._tally.used(running.arrival.service_class, report.usage)
         if isinstance(report, TurnFinished) and (report.tool_calls or report.marks):
             turn = self._state.turns.get(report.turn) or self._state.lapsed.get(report.turn)
             if turn is not None and turn.in_run:
@@ -245,6 +249,7 @@ class SchedulerService:
             prompt_bytes=offer.prompt_bytes,
             age_s=offer.age_s,
             shape=offer.shape,
+            trace=offer.trace,
         )
 
     def _service(self, offer: TurnOffer) -> Service | Refusal:

@@ -1,12 +1,19 @@
 """What the scheduler counts of its decisions, as plain arithmetic: one is counted for every event."""
 
 from collections.abc import Sequence
-from typing import Final
+from enum import Enum
+from typing import Final, TypeAlias
 
-from luftpause.core.scheduling.actions import Action
+from luftpause.core.model.ids import ModelName
+from luftpause.core.model.turns import ServiceClass, Usage
+from luftpause.core.scheduling.actions import Action, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.telemetry.tallies import Tally
 
 DECIDE_SECONDS_BUCKETS: Final[Sequence[float]] = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1)
+
+Why: TypeAlias = Enum | type
+"""What an order was given for: a member of an enum, or the class of a reason."""
 
 
 class DecisionTally:
@@ -15,12 +22,20 @@ class DecisionTally:
     Attributes:
         seconds: decisions by how long they took.
         orders: the orders given, by kind.
+        reasons: those that have a reason, by kind and reason.
+        loads: orders to load, by model.
+        unloads: orders to unload, by model and reason.
+        tokens: of turns that ended, by class and kind.
         faults: events on which deciding failed.
     """
 
     def __init__(self) -> None:
         self.seconds = Tally(DECIDE_SECONDS_BUCKETS)
         self.orders: dict[type[Action], int] = {}
+        self.reasons: dict[tuple[type[Action], Why], int] = {}
+        self.loads: dict[ModelName, int] = {}
+        self.unloads: dict[tuple[ModelName, Enum], int] = {}
+        self.tokens: dict[tuple[ServiceClass, str], int] = {}
         self.faults = 0
 
     def decided(self, seconds: float, actions: Sequence[Action]) -> None:
@@ -29,3 +44,36 @@ class DecisionTally:
         for action in actions:
             kind = type(action)
             self.orders[kind] = self.orders.get(kind, 0) + 1
+            why = self._why(action)
+            if why is not None:
+                self.reasons[kind, why] = self.reasons.get((kind, why), 0) + 1
+
+    def used(self, service_class: ServiceClass, usage: Usage) -> None:
+        """Count the tokens of a turn that ended."""
+        cached = usage.cached_tokens
+        if cached is None:
+            self._spent(service_class, "prompt_unknown", usage.prompt_tokens)
+        else:
+            self._spent(service_class, "prompt_cached", cached)
+            self._spent(service_class, "prompt_computed", max(0, usage.prompt_tokens - cached))
+        self._spent(service_class, "completion", usage.completion_tokens)
+
+    def _spent(self, service_class: ServiceClass, kind: str, tokens: int) -> None:
+        self.tokens[service_class, kind] = self.tokens.get((service_class, kind), 0) + tokens
+
+    def _why(self, action: Action) -> Why | None:
+        """Return what an order was given for, and count what is counted by model."""
+        if isinstance(action, PlaceTurn):
+            return action.why
+        if isinstance(action, HoldTurn):
+            return type(action.why)
+        if isinstance(action, RefuseTurn):
+            return action.why.reason
+        if isinstance(action, LoadModel):
+            self.loads[action.model] = self.loads.get(action.model, 0) + 1
+            return action.why
+        if isinstance(action, UnloadModel):
+            reason = action.why.reason
+            self.unloads[action.model, reason] = self.unloads.get((action.model, reason), 0) + 1
+            return reason
+        return action.why if isinstance(action, DropKv) else None
