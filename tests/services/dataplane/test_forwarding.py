@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from msgspec import structs
 
 from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, run_bounded
 from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
@@ -144,14 +143,16 @@ def test_only_where_an_engine_takes_a_slot_it_is_told_one(path: str, has_slot: b
 
 def test_messages_with_a_slot_are_said_as_a_chat_where_they_can_be() -> None:
     message = b'{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}'
-    messages = Asked(
-        dialect=AnthropicMessages(), target=b"/v1/messages", path="/v1/messages", stream=True, headers=(), body=message
-    )
-    assert forward(messages, in_slot(None), speaks=True).request.body == message
-    told = forward(messages, in_slot(), speaks=True).request
+
+    def messages(body: bytes) -> Asked:
+        at = "/v1/messages"
+        return Asked(dialect=AnthropicMessages(), target=at.encode(), path=at, stream=True, headers=(), body=body)
+
+    assert forward(messages(message), in_slot(None), speaks=True).request.body == message
+    told = forward(messages(message), in_slot(), speaks=True).request
     assert (told.path, json.loads(told.body)["id_slot"]) == (b"/v1/chat/completions", 2)
-    odd = structs.replace(messages, body=message.replace(b'"content":"hi"', b'"content":[{"type":"unheard-of"}]'))
-    as_it_came = forward(odd, in_slot(), speaks=True)
+    odd = message.replace(b'"content":"hi"', b'"content":[{"type":"unheard-of"}]')
+    as_it_came = forward(messages(odd), in_slot(), speaks=True)
     assert (as_it_came.request.path, as_it_came.back) == (b"/v1/messages", None)
 
 

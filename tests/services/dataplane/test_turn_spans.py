@@ -143,7 +143,10 @@ def test_an_engine_is_told_of_the_turn_and_not_of_its_client_s_span() -> None:
     assert (trace.trace, trace.above) == (AT.trace, AT.span)
     assert trace.span != AT.span
     headers = with_trace([(b"a", b"1"), (TRACE_HEADER, b"other")], trace)
-    assert headers == ((b"a", b"1"), (TRACE_HEADER, trace.header.encode()),)
+    assert headers == (
+        (b"a", b"1"),
+        (TRACE_HEADER, trace.header.encode()),
+    )
 
 
 @pytest.mark.parametrize("value", [b"", b"00-1-2-03", b"\xff"])

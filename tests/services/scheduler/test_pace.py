@@ -10,6 +10,8 @@ from luftpause.services.scheduler.pace import LOOKED_BACK_S, Pace
 from services.scheduler.running import crowd, offer, probed, run, spec
 from services.scheduler.watched import Clock, watched
 
+pytestmark = pytest.mark.interpreted  # its clock inherits from the service
+
 ROOM = WaitingForRoom(replica=ReplicaId("a"), in_flight=1, capacity=1)
 NOW, LATER = ServiceClass.INTERACTIVE, ServiceClass.BATCH
 

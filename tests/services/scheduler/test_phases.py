@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from luftpause.core.model.ids import (
     ANONYMOUS_CALLER,
     ANONYMOUS_PRINCIPAL,
@@ -34,6 +36,8 @@ from luftpause.services.scheduler.phases import DETAIL_MAX, Change, Phase, Phase
 from luftpause.services.scheduler.timeline import Timeline
 from services.scheduler.running import crowd, offer, probed, run, spec
 from services.scheduler.watched import Clock, told, watched
+
+pytestmark = pytest.mark.interpreted  # its clock inherits from the service
 
 T1, T2 = TurnId("t1"), TurnId("t2")
 LOOK = (ToolCallId("c1"),)

@@ -1,5 +1,7 @@
 """The state section by section: what is not in `test_http.py` already."""
 
+import pytest
+
 from luftpause.core.model.ids import TurnId
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.events import TurnFinished
@@ -7,6 +9,8 @@ from luftpause.services.scheduler.pace import Pace
 from luftpause.services.scheduler.status_json import Seen, sections
 from services.scheduler.running import offer, run, spec
 from services.scheduler.watched import watched
+
+pytestmark = pytest.mark.interpreted  # its clock inherits from the service
 
 
 def test_families_are_told_with_what_they_have_cost() -> None:

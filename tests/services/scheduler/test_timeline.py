@@ -1,10 +1,14 @@
 """The ring of changes."""
 
+import pytest
+
 from luftpause.core.model.ids import TurnId
 from luftpause.core.scheduling.events import TurnFinished
 from luftpause.services.scheduler.timeline import Timeline
 from services.scheduler.running import offer, run, spec
 from services.scheduler.watched import told, watched
+
+pytestmark = pytest.mark.interpreted  # its clock inherits from the service
 
 
 def test_changes_are_told_from_where_one_stopped() -> None:

@@ -9,6 +9,8 @@ from luftpause.services.scheduler.timeline_json import change_row, from_the_star
 from services.scheduler.running import offer, run, spec
 from services.scheduler.watched import watched
 
+pytestmark = pytest.mark.interpreted  # its clock inherits from the service
+
 
 def test_who_begins_to_look_is_told_the_last_while_and_where_the_others_stand() -> None:
     async def tell() -> None:
