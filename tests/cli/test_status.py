@@ -127,7 +127,7 @@ def test_all_that_the_scheduler_shows_is_tables() -> None:
     assert answers.seen == [("/status", None)]
     assert "box ram: 1,024 of 4,096 MiB" in answer.output
     assert rows(answer.output) == [
-        [r"big\u001b[2J", "box", "loading, ready in 12 s", "0", "0", "0", "~1,024 MiB", "asked"],
+        [r"big\u001b[2J", "box", "loading, ready in 12 s", "0", "0", "0", "~1,024 MiB", "", "asked"],
         ["a", "m1, m2", "healthy", "3/8", "2"],
         ["b", "", "unhealthy", "0", ""],
         [r"evil\u001b[2J[bold]x", "m", "full", "1/1", ""],

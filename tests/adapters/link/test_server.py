@@ -143,7 +143,9 @@ def test_another_protocol_is_refused_with_both_numbers() -> None:
     async def story(_: LinkServer, bad: RawClient) -> None:
         bad.say(Hello(LINK_PROTOCOL + 1, PEER))
         (fault,) = await bad.hear_all()
-        assert fault == Fault("wrong_protocol", "the scheduler speaks protocol 5, the peer 6")
+        assert fault == Fault(
+            "wrong_protocol", f"the scheduler speaks protocol {LINK_PROTOCOL}, the peer {LINK_PROTOCOL + 1}"
+        )
 
     with_two_clients(story)
 
