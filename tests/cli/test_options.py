@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from luftpause.cli.main import LazyGroup
+from luftpause.cli.main import LazyGroup, main
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.config.load import Loaded
 
@@ -93,3 +93,23 @@ def test_help_shows_all_of_them() -> None:
     answer, _ = invoke("--help")
     for option in ("--config FILE", "--set KEY=VALUE", "--ready-file PATH", "--log-level", "--host", "--port"):
         assert option in answer.output
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("trace", "export", "log", "--last"),
+        ("status", "--watch", "--interval"),
+        ("doctor", "--patience"),
+        ("bench", "w6", "--minutes"),
+        ("sim", "w6-light", "--minutes"),
+        ("loadgen", "--spawn", "1", "--duration-s"),
+        ("fake-engine", "--token-ms"),
+        ("fake-mcp", "--delay-s"),
+    ],
+)
+def test_no_time_is_endless_or_no_number(option: tuple[str, ...], word: str) -> None:
+    answer = CliRunner().invoke(main, [*option, word])
+    assert answer.exit_code == 2, answer.output
+    assert option[-1] in answer.output

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.options import FiniteRange
 from luftpause.cli.say import say
 from luftpause.cli.tables import print_table
 from luftpause.testkit.bench.bench import Effort, jobs_of, measure_workload, simulate_workload
@@ -56,11 +57,11 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
 @click.option(
     "--engine", type=click.Choice(get_args(EngineShell)), default="sim", show_default=True, help="What answers."
 )
-@click.option("--speed", type=click.FloatRange(0.1, 1000), default=4.0, show_default=True, help="Of time, over HTTP.")
+@click.option("--speed", type=FiniteRange(0.1, 1000), default=4.0, show_default=True, help="Of time, over HTTP.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed.")
 @click.option("--seeds", type=click.IntRange(1, _SEEDS_MAX), default=5, show_default=True, help="So many in a row.")
 @click.option("--arms", callback=_names, default="", metavar="A,B", help="Who schedules.  [default: all that can]")
-@click.option("--minutes", type=click.FloatRange(0.1, 10_000), help="Counted time.  [default: its own; 2 over HTTP]")
+@click.option("--minutes", type=FiniteRange(0.1, 10_000), help="Counted time.  [default: its own; 2 over HTTP]")
 @click.option("--rev", "revisions", multiple=True, metavar="COMMIT", help="Measure that commit, too. Repeatable.")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=cores, show_default="all cores", help="Processes.")
 @click.option("--json", "json_to", metavar="FILE", help="Write the result of one workload there; - prints it.")

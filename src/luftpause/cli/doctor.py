@@ -21,7 +21,7 @@ from luftpause.cli.examining.report import as_json, as_text
 from luftpause.cli.examining.rounds import rounds
 from luftpause.cli.examining.subject import Subject
 from luftpause.cli.failures import FAILED
-from luftpause.cli.options import config_option, overrides_of, set_option
+from luftpause.cli.options import FiniteRange, config_option, overrides_of, set_option
 from luftpause.config.load import Loaded, load
 from luftpause.config.problems import ConfigError
 from luftpause.config.schema import Config
@@ -44,7 +44,7 @@ class _Visit:
 @click.option("--json", "prints_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--patience",
-    type=click.FloatRange(0.1, 60),
+    type=FiniteRange(0.1, 60),
     default=LOOK_S,
     show_default=True,
     metavar="SECONDS",

@@ -11,6 +11,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from luftpause.cli.options import FiniteRange
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
@@ -63,7 +64,7 @@ class _Figures(msgspec.Struct, frozen=True, kw_only=True):
         return paced(figures, self.token_s, self.crowd_s)
 
 
-class _Milliseconds(click.FloatRange):
+class _Milliseconds(FiniteRange):
     """Milliseconds on the command line, seconds behind it."""
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -75,7 +76,7 @@ def _amount(
 ) -> Callable[[_Callback], _Callback]:
     whole = isinstance(default, int)
     ms = option.endswith("-ms")
-    kind = _Milliseconds(min=0) if ms else click.IntRange(min=int(least)) if whole else click.FloatRange(min=least)
+    kind = _Milliseconds(min=0) if ms else click.IntRange(min=int(least)) if whole else FiniteRange(min=least)
     shown = f"{default * 1000:g}" if ms else default
     return click.option(option, field, type=kind, default=shown, show_default=True, help=about)
 
@@ -102,7 +103,7 @@ def _amount(
 @_amount("--chunk-tokens", "chunk_tokens", _FIGURES.chunk_tokens, "Tokens of a step, prompts included.", least=1)
 @click.option(
     "--reserve",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=_FIGURES.reserve,
     show_default=True,
     help="Share of the longest reply that must fit when a request begins.",

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from luftpause.cli.options import FiniteRange
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
@@ -14,7 +15,7 @@ from luftpause.testkit.fake_mcp.server import fake_mcp, serve_stdio
 from luftpause.testkit.fake_mcp.tools import Settings
 from luftpause.testkit.serving import bind
 
-_DELAY_S = click.FloatRange(0, 3600)
+_DELAY_S = FiniteRange(0, 3600)
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import msgspec
 
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.cli.failures import FAILED, CommandFailedError
+from luftpause.cli.options import FiniteRange
 from luftpause.cli.serve import run_service
 from luftpause.core.model.turns import ServiceClass
 from luftpause.telemetry.printable import printable
@@ -21,7 +22,7 @@ from luftpause.testkit.load.summary import summarise, summary_lines
 
 _COUNT = click.IntRange(1, 100_000)
 _WORKERS = click.IntRange(0, 10_000)
-_SECONDS = click.FloatRange(0, 86_400)
+_SECONDS = FiniteRange(0, 86_400)
 
 
 @click.command(short_help="Send made-up work through the doors and measure.")

@@ -5,6 +5,7 @@ each key that deserves its own option, then the function, which takes one Servic
 """
 
 import functools
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,17 @@ from luftpause.telemetry import logs
 _OVERRIDES = "luftpause.overrides"
 
 Callback = Callable[..., None]
+
+
+class FiniteRange(click.FloatRange):
+    """A number within bounds. The word nan is none, and lies within all bounds for click."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number.", param, ctx)
+        return number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.options import FiniteRange
 from luftpause.cli.tables import print_table
 from luftpause.telemetry.printable import printable
 from luftpause.testkit.bench.results import ArmResult, arm_results, flat
@@ -64,7 +65,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed.")
 @click.option("--seeds", type=click.IntRange(1, _SEEDS_MAX), default=3, show_default=True, help="So many in a row.")
 @click.option("--arms", callback=_names, default="", metavar="A,B", help="Who schedules.  [default: all that can]")
-@click.option("--minutes", type=click.FloatRange(0.1, 10_000), help="Counted time.  [default: the scenario's]")
+@click.option("--minutes", type=FiniteRange(0.1, 10_000), help="Counted time.  [default: the scenario's]")
 @click.option("--json", "json_to", metavar="FILE", help="Write all figures there as JSON; - prints it.")
 @click.option("--check", is_flag=True, help="Prove every state and audit every decision: slower, but it shows faults.")
 @click.option("--show", is_flag=True, help="Only print the scenario, to make one of your own from.")

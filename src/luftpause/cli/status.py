@@ -19,7 +19,7 @@ from rich.text import Text
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.models import MIB, models_table
-from luftpause.cli.options import config_option
+from luftpause.cli.options import FiniteRange, config_option
 from luftpause.cli.status_rows import (
     CallerRow,
     DeviceRow,
@@ -47,7 +47,7 @@ CHILDREN_MAX = 5
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C.")
 @click.option(
     "--interval",
-    type=click.FloatRange(0.1, 3600),
+    type=FiniteRange(0.1, 3600),
     default=2.0,
     show_default=True,
     metavar="SECONDS",

@@ -12,7 +12,7 @@ from luftpause.adapters.event_log.lines import Segment
 from luftpause.adapters.event_log.replaying import DifferenceError, replay
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
 from luftpause.cli.failures import CommandFailedError
-from luftpause.cli.options import config_option
+from luftpause.cli.options import FiniteRange, config_option
 from luftpause.cli.trace_events import ChangeRow, LaneRow, Told, trace_events
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.events import Event, WokeUp
@@ -31,7 +31,7 @@ def command() -> None:
 @command.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--url", metavar="URL", help="The scheduler's status address; from the configuration if absent.")
-@click.option("--last", type=click.FloatRange(0.001), metavar="SECONDS", help="Only so long, up to the end.")
+@click.option("--last", type=FiniteRange(0.001, 1e9), metavar="SECONDS", help="Only so long, up to the end.")
 @click.option("-o", "--output", default="-", show_default=True, metavar="FILE", help="Where to; - prints it.")
 @config_option
 def export(file: Path | None, url: str | None, last: float | None, output: str, config: Path | None) -> None:

@@ -14,6 +14,7 @@ from luftpause.services.scheduler import feed as feed_module
 from luftpause.services.scheduler.feed import CHILDREN_TOLD_MAX, Feed
 from luftpause.services.scheduler.live_http import LiveHttp, Surroundings
 from luftpause.services.scheduler.service import SchedulerService
+from services.scheduler.idle_launcher import Seat
 from services.scheduler.run_trees import RUNTIME, FakeRunTrees
 from services.scheduler.running import offer, run, soon, spec, started
 
@@ -94,6 +95,26 @@ def test_a_change_of_phase_is_told_once_with_its_lane_only_the_first_time() -> N
     run(story)
 
 
+def test_a_model_that_was_down_when_one_began_to_look_is_told_of_once_it_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "BACK_S", 0.0)
+
+    async def story() -> None:
+        service, feed, _ = live()
+        seat = Seat()
+        service.launchers.joined(seat, seat.inventory())
+        service.admit(offer("t1", run="r"))
+        async with aclosing(feed.stream(None)) as stream:
+            assert [lane[1] for lane in (await update(stream))["lanes"]] == ["r"]
+            service.admit(offer("t2", run="other", model="big"))
+            told = await update(stream)
+            while "changes" not in told:
+                told = await update(stream)
+        assert {lane[1] for lane in told["lanes"]} == {"big", "other"}
+        assert {change[0] for change in told["changes"]} == {lane[0] for lane in told["lanes"]}
+
+    run(story)
+
+
 def test_a_runtime_is_asked_again_and_told_of_while_it_is_away() -> None:
     async def story() -> None:
         _, feed, trees = live()
@@ -147,6 +168,7 @@ def test_closing_ends_every_stream_and_no_more_look_than_may(monkeypatch: pytest
         stream = feed.stream(None)
         await update(stream)
         assert feed.is_full
+        assert not [event async for event in feed.stream(None)], "who was let in beside it is sent away"
         feed.close()
         assert not [event async for event in stream]
         assert feed.is_full

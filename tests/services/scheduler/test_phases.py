@@ -18,7 +18,6 @@ from luftpause.core.model.ids import (
     ToolName,
     TurnId,
 )
-from luftpause.core.model.models import RAM, Device, ModelSpec
 from luftpause.core.model.replicas import Endpoint, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass, Usage
 from luftpause.core.scheduling.events import (
@@ -29,11 +28,10 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
 )
-from luftpause.core.scheduling.residency.events import LauncherJoined, ModelUp
-from luftpause.ports.launcher import ModelOrder
-from luftpause.ports.processes import LogSlice
+from luftpause.core.scheduling.residency.events import ModelUp
 from luftpause.services.scheduler.phases import DETAIL_MAX, Change, Phase, Phases, Spent
 from luftpause.services.scheduler.timeline import Timeline
+from services.scheduler.idle_launcher import Seat
 from services.scheduler.running import crowd, offer, probed, run, spec
 from services.scheduler.watched import Clock, told, watched
 
@@ -168,22 +166,6 @@ def test_what_a_run_cost_is_added_up_with_all_below_it() -> None:
         assert timeline.spent(RunId("unknown")) == Spent()
 
     story(happens)
-
-
-class Seat:
-    """A launcher with one model, which does nothing by itself."""
-
-    def inventory(self) -> LauncherJoined:
-        catalogue = (ModelSpec(model=ModelName("big"), memory=100),)
-        return LauncherJoined(
-            launcher=LauncherId("box"), devices=(Device(device=RAM, memory=1000),), catalogue=catalogue
-        )
-
-    def ordered(self, order: ModelOrder) -> None:
-        """Take an order."""
-
-    async def log(self, model: ModelName, after: int) -> LogSlice:
-        return LogSlice(lines=(), next=0)
 
 
 def test_a_turn_that_waits_for_its_model_is_loading_and_the_model_has_a_lane_of_its_own() -> None:

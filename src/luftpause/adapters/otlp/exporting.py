@@ -101,6 +101,7 @@ class OtlpTelemetry:
         self._began_ns = time.time_ns()
         self._dropped = 0
         self._unsent = 0
+        self._under_way = 0
         self._wake = threading.Event()
         self._closing = threading.Event()
         self._over = False
@@ -135,7 +136,7 @@ class OtlpTelemetry:
         self._thread.join(FLUSH_S)
         if self._thread.is_alive():
             self._over = True
-            _log.warning("telemetry_unfinished", extra={"unsent_spans": len(self._waiting)})
+            _log.warning("telemetry_unfinished", extra={"unsent_spans": len(self._waiting) + self._under_way})
         self._spans.shutdown()
         self._counts.shutdown()
 
@@ -196,7 +197,10 @@ class OtlpTelemetry:
         while self._waiting and not self._over:
             batch = [self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))]
             spans = [span_data(span, resource, self._scope) for span, resource in batch]
-            if not self._sent(spans):
+            self._under_way = len(spans)
+            is_sent = self._sent(spans)
+            self._under_way = 0
+            if not is_sent:
                 self._unsent += len(spans)
                 _log.warning("spans_dropped", extra={"count": len(spans), "dropped_ever": self.dropped})
         told, self._told = self._told, None

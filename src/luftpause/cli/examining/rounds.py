@@ -40,5 +40,8 @@ async def _in_time(check: str, look: Awaitable[list[Finding]], subject: Subject)
     try:
         async with asyncio.timeout(limit_s):
             return await look
+    except PermissionError as error:
+        who = subject.command("doctor")
+        return [Says(check).error(f"{error.filename} may not be looked at by this user", f"sudo -u ITS_USER {who}")]
     except TimeoutError:
         return [Says(check).warning(f"not done within {limit_s:g} s", subject.command("doctor --patience 30"))]

@@ -111,6 +111,8 @@ class Feed:
 
         `runtime` is the base URL of a known runtime, whose runs are told too, or None.
         """
+        if self.is_full:
+            return  # who asked together with others was let in with them; a page that is ended asks again
         trees = self._trees.setdefault(runtime, _Trees())
         self._readers += 1
         trees.readers += 1
@@ -155,14 +157,15 @@ class Feed:
         version, told, lane = 0, 0, 0
         while self._goes_on(work):
             changes = since_told(self._timeline, told) if version else self._beginning()
-            lanes = [each for each in lanes_of(changes) if each.number > lane]
+            # A model's lane stays when the model goes, and the page may have let go of it: it is told with each change.
+            lanes = [each for each in lanes_of(changes) if each.number > lane or each.is_model]
             update = self._since(version, trees)
             if changes:
                 started = self._started()
                 update["lanes"] = [lane_row(each) for each in lanes]
                 update["changes"] = [change_row(change, started) for change in changes]
             version, told = self._version, self._timeline.told
-            lane = lanes[-1].number if lanes else lane
+            lane = max(lane, lanes[-1].number) if lanes else lane
             if update:
                 update["now_ms"] = round((self._look().now - self._started()) * 1000)
                 yield b"data: " + await asyncio.to_thread(msgspec.json.encode, update) + b"\n\n"
