@@ -1,6 +1,7 @@
 """What a killed launcher left lives on as long as allowed, and no longer."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -80,6 +81,18 @@ def test_engines_that_the_next_launcher_has_are_left_to_it(tmp_path: Path) -> No
         assert process_table.row_of(engine) is not None
     finally:
         ProcessMarks(tmp_path).end((mark,), 1.0)
+
+
+def test_a_watch_that_is_killed_is_started_again(tmp_path: Path) -> None:
+    launcher, engine = start(tmp_path, 0.1)
+    (first,) = watches(tmp_path)
+    with launcher:
+        os.kill(first, signal.SIGKILL)
+        deadline = time.monotonic() + WAIT_S
+        while watches(tmp_path) in ([], [first]):
+            assert time.monotonic() < deadline
+        launcher.kill()
+    until_gone(engine)
 
 
 def test_a_launcher_that_ends_in_order_leaves_no_watch(tmp_path: Path) -> None:

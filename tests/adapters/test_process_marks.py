@@ -3,14 +3,15 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from luftpause.adapters import process_table
-from luftpause.adapters.process_marks import Mark, ProcessMarks
+from luftpause.adapters.process_marks import MARK_BYTES_MAX, Mark, ProcessMarks, carriers_of, end_carriers
+from luftpause.adapters.process_output import output_pipe
 from luftpause.adapters.tether import WORD_VARIABLE
 
 pytestmark = pytest.mark.skipif(not process_table.is_known(), reason="only Linux tells of its processes here")
@@ -44,7 +45,9 @@ def disown(folder: Path, **changes: object) -> None:
     """Make a mark look as if its launcher were gone."""
     for path in folder.glob("*.mark"):
         mark = msgspec.json.decode(path.read_bytes(), type=Mark)
-        path.write_bytes(msgspec.json.encode(msgspec.structs.replace(mark, **{"owner_started": 1, **changes})))
+        mark = msgspec.structs.replace(mark, **{"owner_started": 1, **changes})
+        path.write_bytes(msgspec.json.encode(mark))
+        path.rename(folder / f"{mark.word}.mark")
 
 
 @pytest.mark.parametrize("stubborn", [(), ("ignores",)])
@@ -77,7 +80,7 @@ def test_what_a_living_launcher_started_is_left_alone(tmp_path: Path, orphans: l
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("change", [{"boot": "another"}, {"word": "none has it"}])
+@pytest.mark.parametrize("change", [{"boot": "another"}, {"word": "0" * 32}])
 def test_a_process_that_has_the_id_but_not_the_word_is_somebody_elses(
     tmp_path: Path, orphans: list[subprocess.Popen[bytes]], change: dict[str, str]
 ) -> None:
@@ -92,19 +95,128 @@ def test_a_process_that_has_the_id_but_not_the_word_is_somebody_elses(
     assert list(tmp_path.iterdir()) == [], "a mark that leads nowhere goes"
 
 
-def test_marks_that_nobody_can_read_stop_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "a.mark").write_bytes(b"{")
-    (tmp_path / "b.mark").write_bytes(b"x" * 5000)
-    (tmp_path / "c.mark").symlink_to("/etc/passwd")
-    assert ProcessMarks(tmp_path).stop_orphans(grace_s=0.1) == ()
-    assert [record.message for record in caplog.records] == ["process_mark_unreadable"]
+@pytest.mark.parametrize("word", ["", "x", "0" * 31, "A" * 32])
+def test_a_word_that_was_never_made_means_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, word: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a process was signalled")
+
+    monkeypatch.setattr("luftpause.adapters.process_marks.signal.pidfd_send_signal", refuse)
+    boot = process_table.boot_id()
+    forged = Mark(name="m-1", word=word, pid=1, started=1, boot=boot, owner_pid=os.getpid(), owner_started=1)
+    (tmp_path / f"{word}.mark").write_bytes(msgspec.json.encode(forged))
+    assert carriers_of({word}) == {}
+    assert ProcessMarks(tmp_path).claim() == ()
+    assert [record.message for record in caplog.records] == ["process_mark_strange"]
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def link(path: Path) -> None:
+    path.rename(path.with_suffix(".away"))
+    path.symlink_to(path.with_suffix(".away"))
+
+
+def swell(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b" " * MARK_BYTES_MAX)
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def rename_inside(path: Path) -> None:
+    mark = msgspec.json.decode(path.read_bytes(), type=Mark)
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(mark, word="0" * 32)))
+
+
+@pytest.mark.parametrize("damage", [cut, link, swell, pipe, rename_inside])
+def test_a_damaged_mark_still_leads_to_its_process_which_is_ended(
+    tmp_path: Path, orphans: list[subprocess.Popen[bytes]], damage: Callable[[Path], None]
+) -> None:
+    marks = ProcessMarks(tmp_path)
+    word = marks.new_word()
+    orphan, bystander = start(word), start(marks.new_word())
+    orphans += [orphan, bystander]
+    assert marks.new_output(word) is not None
+    marks.keep("m-1", word, orphan.pid)
+    disown(tmp_path)
+    damage(tmp_path / f"{word}.mark")
+    (mark,) = marks.claim()
+    assert (mark.word, mark.survives) == (word, False)
+    marks.end((mark,), 5.0)
+    assert orphan.wait(5) == -15
+    assert bystander.poll() is None
+    assert [path.suffix for path in tmp_path.iterdir() if path.suffix != ".away"] == []
+
+
+def test_a_damaged_mark_of_a_launcher_that_reads_its_process_is_left_to_it(
+    tmp_path: Path, orphans: list[subprocess.Popen[bytes]]
+) -> None:
+    marks = ProcessMarks(tmp_path)
+    word = marks.new_word()
+    orphans.append(start(word))
+    output = marks.new_output(word)
+    marks.keep("m-1", word, orphans[0].pid)
+    cut(tmp_path / f"{word}.mark")
+    own, given = output_pipe(output)
+    try:
+        assert marks.claim() == ()
+    finally:
+        os.close(own)
+        os.close(given)
+    assert len(marks.claim()) == 1
+
+
+def test_a_damaged_mark_without_a_process_goes(tmp_path: Path) -> None:
+    (tmp_path / f"{'0' * 32}.mark").write_bytes(b"{")
+    assert ProcessMarks(tmp_path).claim() == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_another_only_ends_is_claimed_too_and_survives_no_more(
+    tmp_path: Path, orphans: list[subprocess.Popen[bytes]]
+) -> None:
+    marks = ProcessMarks(tmp_path)
+    word = marks.new_word()
+    orphans.append(start(word))
+    assert marks.new_output(word) is not None
+    marks.keep("m-1", word, orphans[0].pid)
+    disown(tmp_path)
+    (ending,) = marks.claim(ending=True)
+    (mark,) = ProcessMarks(tmp_path).claim()
+    assert ending == mark
+    assert (mark.name, mark.owner_pid, mark.survives) == ("m-1", os.getpid(), False)
+
+
+def test_a_mark_says_whether_it_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
-    ProcessMarks(tmp_path / "file" / "marks").keep("m-1", "w", os.getpid())
-    assert caplog.records[-1].message == "process_mark_lost"
+    assert not ProcessMarks(tmp_path / "file" / "marks").keep("m-1", "w", os.getpid())
+    marks = ProcessMarks(tmp_path / "marks")
+    assert not marks.keep("m" * MARK_BYTES_MAX, "w", os.getpid())
+    assert [record.message for record in caplog.records] == ["process_mark_lost"] * 2
+    (tmp_path / "marks" / "w.part").symlink_to(tmp_path / "file")
+    assert marks.keep("m-1", "w", os.getpid())
+    assert (tmp_path / "file").read_bytes() == b""
+    assert [path.name for path in (tmp_path / "marks").iterdir()] == ["w.mark"]
+
+
+def test_all_that_carry_a_word_are_killed_and_others_are_not(orphans: list[subprocess.Popen[bytes]]) -> None:
+    marks = ProcessMarks(None)
+    word = marks.new_word()
+    orphans += [start(word), start(word, "ignores"), start(marks.new_word())]
+    assert end_carriers(word)
+    assert [orphan.wait(5) for orphan in orphans[:2]] == [-9, -9]
+    assert orphans[2].poll() is None
+    assert end_carriers(word)
 
 
 def test_without_a_folder_nothing_is_remembered() -> None:
     marks = ProcessMarks(None)
-    marks.keep("m-1", marks.new_word(), os.getpid())
+    assert not marks.keep("m-1", marks.new_word(), os.getpid())
     marks.drop("w")
     assert marks.stop_orphans(grace_s=0.1) == ()

@@ -15,7 +15,7 @@ import pytest
 
 from luftpause.adapters import process_table
 from luftpause.adapters.process_host import LocalProcessHost
-from luftpause.adapters.process_marks import Mark, ProcessMarks
+from luftpause.adapters.process_marks import MARK_BYTES_MAX, Mark, ProcessMarks
 from luftpause.adapters.process_orphan import Orphan
 from luftpause.core.processes.actions import StopSignal
 from luftpause.ports.processes import Launch, ProcessEnd
@@ -42,9 +42,9 @@ from luftpause.adapters.process_host import LocalProcessHost
 from luftpause.adapters.process_marks import ProcessMarks
 from luftpause.ports.processes import Launch
 async def main():
-    folder, port, *argv = sys.argv[1:]
+    folder, name, port, *argv = sys.argv[1:]
     host = LocalProcessHost(os.environ, marks=ProcessMarks(Path(folder)), outlived=True)
-    process = host.start(Launch(name="m-1", argv=tuple(argv), port=int(port)))
+    process = host.start(Launch(name=name, argv=tuple(argv), port=int(port)))
     while "up" not in process.tail():
         await asyncio.sleep(0.01)
     print(process.pid, flush=True)
@@ -68,7 +68,7 @@ def launch_of(*words: str) -> Launch:
 
 def left_by_a_killed_launcher(folder: Path, launch: Launch, env: Mapping[str, str] | None = None) -> int:
     """Return the id of a process whose launcher was killed."""
-    argv = [sys.executable, "-c", LAUNCHER, str(folder), str(launch.port), *launch.argv]
+    argv = [sys.executable, "-c", LAUNCHER, str(folder), launch.name, str(launch.port), *launch.argv]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, env={**os.environ, **(env or {})}) as launcher:
         assert launcher.stdout is not None
         pid = int(launcher.stdout.readline())
@@ -191,6 +191,14 @@ def test_what_was_not_adopted_is_ended(tmp_path: Path, host: LocalProcessHost) -
     host.end_left_behind(grace_s=5.0)
     assert all(process_table.row_of(each) is None for each in family)
     host.end_left_behind(grace_s=5.0)
+
+
+def test_a_process_whose_mark_cannot_be_written_ends_with_its_launcher(tmp_path: Path) -> None:
+    launch = replace(launch_of(), name="m" * MARK_BYTES_MAX)
+    pid = left_by_a_killed_launcher(tmp_path / "marks", launch)
+    while process_table.row_of(pid) is not None:
+        pass
+    assert list((tmp_path / "marks").iterdir()) == []
 
 
 def test_a_process_that_nobody_could_hear_on_ends_with_its_launcher(tmp_path: Path) -> None:

@@ -4,16 +4,23 @@ The launcher holds its input open. Once that ends, the launcher is gone: after a
 its engines, those that nobody adopted are ended. So none outlives its launcher for longer than was allowed.
 """
 
+import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from luftpause.adapters import process_table
 from luftpause.adapters.process_marks import ProcessMarks, ProcessOwner
+
+_LOG: Final = logging.getLogger("luftpause.launcher")
+_PAUSE_S: Final = 0.5
+_RESTARTS_MAX: Final = 10
 
 
 @contextmanager
@@ -30,17 +37,63 @@ def watched(folder: Path | None, wait_s: float, grace_s: float) -> Iterator[None
         yield
         return
     arguments = (str(folder), str(wait_s), str(grace_s), str(own.pid), str(own.started))
-    with subprocess.Popen(
-        (sys.executable, "-m", "luftpause.adapters.orphan_watch", *arguments),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C at a terminal is for its launcher
-    ) as watch:
-        try:
-            yield
-        finally:
-            watch.kill()
+    watch = _Watch((sys.executable, "-m", "luftpause.adapters.orphan_watch", *arguments))
+    try:
+        yield
+    finally:
+        watch.close()
+
+
+class _Watch:
+    """A watch that is started again, a few times, when it ends before its launcher.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, argv: tuple[str, ...]) -> None:
+        self._argv = argv
+        self._is_over = threading.Event()
+        self._lock = threading.Lock()
+        self._process = self._start()
+        self._keeper = threading.Thread(target=self._keep, daemon=True, name="orphan-watch")
+        self._keeper.start()
+
+    def close(self) -> None:
+        """End it."""
+        with self._lock:
+            self._is_over.set()
+            self._process.kill()
+        self._keeper.join()
+        with self._process:
+            pass
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self._argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C at a terminal is for its launcher
+        )
+
+    def _keep(self) -> None:
+        for _ in range(_RESTARTS_MAX):
+            with self._process as watch:
+                code = watch.wait()
+            if self._is_over.wait(_PAUSE_S):
+                return
+            _LOG.warning("orphan_watch_ended", extra={"code": code})
+            with self._lock:
+                if self._is_over.is_set():
+                    return
+                try:
+                    self._process = self._start()
+                except OSError as error:
+                    _LOG.warning("orphan_watch_not_started", extra={"error": str(error)})
+        self._process.wait()
+        if not self._is_over.is_set():
+            _LOG.error("orphan_watch_given_up", extra={"restarts": _RESTARTS_MAX})
 
 
 def main(arguments: list[str]) -> int:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from luftpause.adapters import process_table
 from luftpause.adapters.process_log import LineRing, ProcessLog
-from luftpause.adapters.process_marks import Mark, ProcessMarks
+from luftpause.adapters.process_marks import Mark, ProcessMarks, end_carriers
 from luftpause.adapters.process_orphan import AdoptedProcess, Orphan
 from luftpause.adapters.process_output import output_of_another, output_pipe, read_all
 from luftpause.adapters.tether import WORD_VARIABLE, tethered
@@ -35,17 +35,27 @@ _LAST_OUTPUT_S = 1.0
 
 
 class LocalProcess:
-    """A child process and its group; see `RunningProcess`. `on_gone` is called, in any thread, once all of it is."""
+    """A child process and its group; see `RunningProcess`.
+
+    Args:
+        child: the process.
+        word: what it and all its children carry, in whatever group.
+        output: the end to read of what it writes; closed here.
+        log: where that goes.
+        on_gone: called, in any thread, once all of it is gone.
+    """
 
     def __init__(
         self,
         child: subprocess.Popen[bytes],
+        word: str,
         output: int,
         log: ProcessLog,
         on_gone: Callable[[], None],
     ) -> None:
         self._on_gone = on_gone
         self._child = child
+        self._word = word
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._alive = True
@@ -91,7 +101,8 @@ class LocalProcess:
             _signal_group(self._child.pid, signals.SIGKILL)
             self._alive = False
         code = self._child.wait()
-        self._on_gone()
+        if end_carriers(self._word):  # a child that left the group still carries it
+            self._on_gone()
         self._reader.join(_LAST_OUTPUT_S)
         end = ProcessEnd(code=code, tail=self._log.tail())
         try:
@@ -171,24 +182,25 @@ class LocalProcessHost:
         except OSError as error:
             raise CouldNotStartError(f"cannot keep its log in {str(self._log_dir)!r}: {error}") from error
         word = self._marks.new_word()
-        self._marks.keep(launch.name, word, 0)  # so that it is found, whenever we are killed
+        # So that it is found, whenever we are killed. What could not be found must not live on.
+        survives = self._marks.keep(launch.name, word, 0) and self._outlived
         try:
-            child, output = self._spawn(launch, word)
+            child, output = self._spawn(launch, word, survives=survives)
         except (OSError, ValueError) as error:
             log.close()
             self._marks.drop(word)
             raise CouldNotStartError(f"cannot run {launch.argv[0]!r}: {error}") from error
         self._marks.keep(launch.name, word, child.pid, launch=self._launch_text(launch), port=launch.port)
-        return LocalProcess(child, output, log, lambda: self._marks.drop(word))
+        return LocalProcess(child, word, output, log, lambda: self._marks.drop(word))
 
-    def _spawn(self, launch: Launch, word: str) -> tuple[subprocess.Popen[bytes], int]:
+    def _spawn(self, launch: Launch, word: str, *, survives: bool) -> tuple[subprocess.Popen[bytes], int]:
         """Return the process and the end to read of what it writes.
 
         Raises:
             OSError, ValueError: it cannot be run.
         """
         # What nobody could read on must not live on: it would wait for ever to write.
-        path = self._marks.new_output(word) if self._outlived else None
+        path = self._marks.new_output(word) if survives else None
         output, given = output_pipe(path)
         try:
             child = subprocess.Popen(

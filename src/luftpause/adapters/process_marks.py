@@ -1,15 +1,19 @@
 """Marks of the processes that a launcher started, so that the next one finds those that outlived it.
 
 A mark is a file with what no other process shares: the machine's boot, the process's id and start, and a word that all
-its children carry in their environment. What does not carry the word is never touched, whatever its id.
+its children carry in their environment. What does not carry the word is never touched, whatever its id. The file is
+called by the word, so that a damaged one still leads to its processes.
 """
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
+import re
 import secrets
 import signal
+import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,6 +30,11 @@ _LOG: Final = logging.getLogger("luftpause.launcher")
 _SUFFIX: Final = ".mark"
 _OUTPUT: Final = ".out"
 _CHECK_S: Final = 0.02
+_KILL_S: Final = 2.0
+"""How long what was killed may take to be gone; only what waits for a device takes so long."""
+_WORD: Final = re.compile(r"[0-9a-f]{32}")
+_NOBODY: Final = 0
+"""The owner of a process whose mark is damaged."""
 MARK_BYTES_MAX: Final = 4096
 
 
@@ -36,6 +45,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
         launch: what tells its program, arguments, variables and address from all others.
         port: where it was told to listen; 0: nowhere.
         survives: whether it outlives its launcher, and what it writes can be read on.
+        ending: whether its owner only ends it; any other may then do so, too.
     """
 
     name: str
@@ -48,6 +58,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     launch: str = ""
     port: int = 0
     survives: bool = False
+    ending: bool = False
 
 
 class ProcessOwner(NamedTuple):
@@ -89,16 +100,17 @@ class ProcessMarks:
         assert self._folder is not None, "no marks are kept"
         return self._folder / f"{word}{_OUTPUT}"
 
-    def keep(self, name: str, word: str, pid: int, *, launch: str = "", port: int = 0) -> None:
+    def keep(self, name: str, word: str, pid: int, *, launch: str = "", port: int = 0) -> bool:
         """Remember a process that was just started, or, with 0 for its id, one that is about to be.
 
-        A folder that cannot be written is warned about, once each time.
+        A folder that cannot be written is warned about, once each time. Return whether it is remembered as asked; what
+        an earlier call remembered of it stays.
         """
         if self._folder is None:
-            return
+            return False
         own, row = process_table.row_of(os.getpid()), process_table.row_of(pid)
         if own is None or (pid and row is None):
-            return
+            return False
         mark = Mark(
             name=name,
             word=word,
@@ -116,6 +128,8 @@ class ProcessMarks:
             self._write(mark)
         except OSError as error:
             _LOG.warning("process_mark_lost", extra={"engine": name, "error": str(error)})
+            return False
+        return True
 
     def drop(self, word: str) -> None:
         """Forget a process that has ended with all its children."""
@@ -125,13 +139,16 @@ class ProcessMarks:
             with contextlib.suppress(OSError):
                 (self._folder / f"{word}{suffix}").unlink(missing_ok=True)
 
-    def claim(self, of: ProcessOwner | None = None) -> tuple[Mark, ...]:
+    def claim(self, of: ProcessOwner | None = None, *, ending: bool = False) -> tuple[Mark, ...]:
         """Return what a launcher that is gone left behind, as ours from now on. Blocks for milliseconds.
 
-        The processes of a launcher that lives are left alone. Of two launchers that look at once, one gets all.
+        The processes of a launcher that lives are left alone. Of two launchers that look at once, one gets all; but
+        what another only ends, we claim as well, so that we do not start while it is there. That does not survive any
+        more, nor does one whose mark is damaged: it can be ended, not adopted.
 
         Args:
             of: the launcher that is meant; None: all that are gone.
+            ending: we claim them only to end them.
         """
         if self._folder is None or not self._folder.is_dir():
             return ()
@@ -144,7 +161,16 @@ class ProcessMarks:
                 if own is None or not alive.get(mark.word):
                     self.drop(mark.word)
                     continue
-                mine = msgspec.structs.replace(mark, owner_pid=own.pid, owner_started=own.started)
+                if mark.owner_pid == _NOBODY and self._is_read(mark.word, alive[mark.word]):
+                    continue  # a launcher that lives has it
+                ends = ending or mark.ending
+                mine = msgspec.structs.replace(
+                    mark,
+                    owner_pid=own.pid,
+                    owner_started=own.started,
+                    survives=mark.survives and not ends,
+                    ending=ends,
+                )
                 with contextlib.suppress(OSError):  # it is ended or adopted all the same
                     self._write(mine)
                 claimed.append(mine)
@@ -169,7 +195,7 @@ class ProcessMarks:
 
     def stop_orphans(self, grace_s: float, *, of: ProcessOwner | None = None) -> tuple[str, ...]:
         """End what a launcher that is gone left behind, and return the names."""
-        claimed = self.claim(of)
+        claimed = self.claim(of, ending=True)
         self.end(claimed, grace_s)
         return tuple(mark.name for mark in claimed)
 
@@ -177,23 +203,40 @@ class ProcessMarks:
         assert self._folder is not None, "no marks are kept"
         path = self._folder / f"{mark.word}{_SUFFIX}"
         part = path.with_suffix(".part")
-        part.write_bytes(msgspec.json.encode(mark))
-        part.replace(path)
+        text = msgspec.json.encode(mark)
+        if len(text) > MARK_BYTES_MAX:
+            raise OSError(errno.EFBIG, "it is too long")
+        try:
+            part.unlink(missing_ok=True)  # a link there must not be followed
+            with part.open("xb") as file:
+                file.write(text)
+            part.replace(path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise
+
+    def _is_read(self, word: str, carriers: Collection[int]) -> bool:
+        """Return whether a launcher reads what a process writes: one that is neither of its carriers nor below them."""
+        family = frozenset[int]().union(*map(process_table.family_of, carriers))
+        output = self.output_of(word)
+        return any(process_table.has_open(row.pid, output) for row in process_table.rows() if row.pid not in family)
 
     def _marks(self) -> Iterable[Mark]:
         assert self._folder is not None, "no marks are kept"
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
+            if _WORD.fullmatch(path.stem) is None:
+                _LOG.warning("process_mark_strange", extra={"path": str(path)})
+                continue  # we never wrote it, so nothing that it says counts
             try:
-                if path.is_symlink() or path.stat().st_size > MARK_BYTES_MAX:
-                    continue
-                mark = msgspec.json.decode(path.read_bytes(), type=Mark)
-            except (OSError, msgspec.DecodeError):
-                _LOG.warning("process_mark_unreadable", extra={"path": str(path)})
+                yield _read(path)
+            except FileNotFoundError:
                 continue
-            if path.name == f"{mark.word}{_SUFFIX}":
-                yield mark
-            else:
-                path.unlink(missing_ok=True)  # it was moved or written by somebody else
+            except PermissionError:  # another user's, and so are its processes
+                _LOG.warning("process_mark_unreadable", extra={"path": str(path)})
+            except (OSError, msgspec.DecodeError):
+                _LOG.warning("process_mark_damaged", extra={"path": str(path)})
+                yield _damaged(path.stem)
 
 
 def leader_of(mark: Mark) -> ProcessRow | None:
@@ -202,12 +245,23 @@ def leader_of(mark: Mark) -> ProcessRow | None:
     return row if row is not None and row.started == mark.started and _word_of(row.pid) == mark.word else None
 
 
+def end_carriers(word: str) -> bool:
+    """Kill all that carry a word. Return whether all of them are gone; blocks until then, but not for long."""
+    until = time.monotonic() + _KILL_S
+    while carriers_of((word,)):
+        if time.monotonic() > until:
+            return False
+        signal_carriers(signal.SIGKILL, (word,))  # again: one may have started another meanwhile
+        time.sleep(_CHECK_S)
+    return True
+
+
 def carriers_of(words: Collection[str]) -> Mapping[str, Sequence[int]]:
     """Return the processes that carry each word; words that none carries are left out. Takes milliseconds."""
     found: dict[str, list[int]] = {}
     for row in process_table.rows():
         word = _word_of(row.pid)
-        if word in words:
+        if word is not None and word in words:
             found.setdefault(word, []).append(row.pid)
     return found
 
@@ -234,8 +288,35 @@ def _signal(pid: int, number: int, word: str) -> None:
         os.close(handle)
 
 
-def _word_of(pid: int) -> str:
-    return (process_table.environment_of(pid) or {}).get(WORD_VARIABLE, "")
+def _word_of(pid: int) -> str | None:
+    """Return the word that a process carries; None where it has none that we made, or it cannot be seen."""
+    word = (process_table.environment_of(pid) or {}).get(WORD_VARIABLE, "")
+    return word if _WORD.fullmatch(word) else None
+
+
+def _read(path: Path) -> Mark:
+    """Return the mark in a file.
+
+    Raises:
+        OSError: it cannot be read.
+        msgspec.DecodeError: it is none, or not the one that the file is named after.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is no file")
+        text = os.read(handle, MARK_BYTES_MAX + 1)
+    finally:
+        os.close(handle)
+    mark = msgspec.json.decode(text, type=Mark)
+    if len(text) > MARK_BYTES_MAX or mark.word != path.stem:
+        raise msgspec.DecodeError("it is not the mark that was written there")
+    return mark
+
+
+def _damaged(word: str) -> Mark:
+    boot = process_table.boot_id()
+    return Mark(name="unknown", word=word, pid=0, started=0, boot=boot, owner_pid=_NOBODY, owner_started=0, ending=True)
 
 
 @contextmanager
@@ -253,8 +334,8 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _is_owned(mark: Mark, boot: str) -> bool:
     owner = process_table.row_of(mark.owner_pid)
-    return mark.boot == boot and owner is not None and owner.started == mark.owner_started
+    return not mark.ending and mark.boot == boot and owner is not None and owner.started == mark.owner_started
 
 
 def _is_from(mark: Mark, owner: ProcessOwner | None) -> bool:
-    return owner is None or owner == (mark.owner_pid, mark.owner_started)
+    return owner is None or mark.owner_pid == _NOBODY or owner == (mark.owner_pid, mark.owner_started)

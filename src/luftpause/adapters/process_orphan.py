@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from luftpause.adapters import process_table
 from luftpause.adapters.process_log import ProcessLog
-from luftpause.adapters.process_marks import Mark, leader_of, signal_carriers
+from luftpause.adapters.process_marks import Mark, end_carriers, leader_of, signal_carriers
 from luftpause.adapters.process_output import read_all
 from luftpause.core.processes.actions import StopSignal
 from luftpause.ports.processes import Launch, ProcessEnd, RunningProcess
@@ -114,8 +114,8 @@ class AdoptedProcess:
 
     def _wait(self) -> None:
         _wait_for(self._mark)
-        signal_carriers(signals.SIGKILL, (self._mark.word,))
-        self._on_gone()
+        if end_carriers(self._mark.word):
+            self._on_gone()
         if self._reader is not None:
             self._reader.join(_LAST_OUTPUT_S)
         try:
