@@ -1,6 +1,7 @@
 """Every key that can be set reaches the settings of whoever acts on it."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from luftpause.adapters.link.server import Graces
 from luftpause.adapters.turns_http.retry import Patience
 from luftpause.assembly.declared import (
     dataplane_settings,
+    kv_folder,
     link_graces,
     patience,
     principal_keys,
@@ -111,6 +113,17 @@ def test_the_defaults_of_the_file_are_those_of_the_settings() -> None:
     assert patience(config) == Patience()
     assert link_graces(config) == Graces()
     assert upkeep(config) == Upkeep()
+
+
+def test_kv_lies_below_the_folder_of_the_state_which_alone_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real" / "kv").mkdir(parents=True)
+    (tmp_path / "state").symlink_to(tmp_path / "real")
+    (tmp_path / "real" / "kv" / "here").symlink_to(tmp_path)
+    model = {"name": "m", "backend": "command", "command": ["serve", "${port}"]}
+    section = {"name": "here", "state_dir": str(tmp_path / "state"), "models": [model]}
+    assert kv_folder(msgspec.convert({"launcher": section}, Config)) == tmp_path / "real" / "kv" / "here"
+    assert kv_folder(msgspec.convert({"launcher": {**section, "kv_parking": "off"}}, Config)) is None
+    assert kv_folder(msgspec.convert({"launcher": {**section, "models": []}}, Config)) is None
 
 
 REPLICA = {"name": "a", "url": "https://host/api/", "models": ["m"], "load_from": ["http://b/"]}

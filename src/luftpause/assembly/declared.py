@@ -241,10 +241,11 @@ def log_folder(config: Config) -> Path | None:
 
 
 def kv_folder(config: Config) -> Path | None:
-    """Return where engines write the KV of runs; None where none is kept."""
+    """Return below which folder launchers of this name keep the KV of runs; None where none is kept."""
     section = config.launcher
     keeps = section.models and section.kv_parking == "auto"
-    return (Path(section.state_dir).expanduser() / "kv" / section.name).resolve() if keeps else None
+    # What lies below the folder of the state is ours, and no link: held_folder refuses one.
+    return Path(section.state_dir).expanduser().resolve() / "kv" / section.name if keeps else None
 
 
 def marks_folder(config: Config) -> Path | None:

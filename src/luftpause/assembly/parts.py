@@ -63,7 +63,7 @@ from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
 from luftpause.services.dataplane.routes import error_at
 from luftpause.services.launcher.instance import InstanceView
-from luftpause.services.launcher.kv_files import made_folder
+from luftpause.services.launcher.kv_folders import held_folder
 from luftpause.services.launcher.planning import LauncherPlan, Machine, plan
 from luftpause.services.launcher.service import LauncherService, Tools
 from luftpause.services.runtime import http as runtime_http
@@ -338,32 +338,31 @@ async def launcher_part(
         ConfigError: a declared model cannot be started as it stands.
     """
     config = plans.config
-    folder = await asyncio.to_thread(made_folder, kv_folder(config))
-    planned = launcher_plan(config)
-    marks = ProcessMarks(marks_folder(config))
-    tools = Tools(
-        host=LocalProcessHost(os.environ, log_dir=log_folder(config), marks=marks, outlived=config.launcher.adopt),
-        engines=engines,
-        meter=MachineMemory({device.device: at for at, device in enumerate(planned.devices[1:])}),
-        kv_folder=folder,
-    )
-    launcher = LauncherService(planned, tools, link=links.orders, replicas=links.replicas, on_change=on_change)
-    folder = marks_folder(config) if config.launcher.adopt else None
-    with watched(folder, seconds(config.launcher.adopt_within), planned.stop_grace_s):
-        try:
-            await launcher.take_over(adopt=config.launcher.adopt)
-            yield launcher
-        finally:
-            await launcher.close(drain_s=drain_s)
+    with held_folder(kv_folder(config)) as folder:
+        planned = launcher_plan(config, folder)
+        marks = ProcessMarks(marks_folder(config))
+        tools = Tools(
+            host=LocalProcessHost(os.environ, log_dir=log_folder(config), marks=marks, outlived=config.launcher.adopt),
+            engines=engines,
+            meter=MachineMemory({device.device: at for at, device in enumerate(planned.devices[1:])}),
+            kv_folder=folder,
+        )
+        launcher = LauncherService(planned, tools, link=links.orders, replicas=links.replicas, on_change=on_change)
+        outlived = marks_folder(config) if config.launcher.adopt else None
+        with watched(outlived, seconds(config.launcher.adopt_within), planned.stop_grace_s):
+            try:
+                await launcher.take_over(adopt=config.launcher.adopt)
+                yield launcher
+            finally:
+                await launcher.close(drain_s=drain_s)
 
 
-def launcher_plan(config: schema.Config) -> LauncherPlan:
-    """Return what this machine's launcher can start. Without a folder for KV, it keeps none.
+def launcher_plan(config: schema.Config, folder: Path | None) -> LauncherPlan:
+    """Return what this machine's launcher can start. `folder`: where engines write the KV of runs; None: nowhere.
 
     Raises:
         ConfigError: a declared model cannot be started as it stands.
     """
-    engine, model, folder = find_local_engine(os.environ), find_local_model(), kv_folder(config)
-    there = folder if folder is not None and folder.is_dir() else None
-    machine = Machine(engine=engine, bundled_model=model, ram=ram_budget(), kv_folder=there)
+    engine, model = find_local_engine(os.environ), find_local_model()
+    machine = Machine(engine=engine, bundled_model=model, ram=ram_budget(), kv_folder=folder)
     return plan(config.launcher, machine)

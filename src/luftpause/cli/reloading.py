@@ -29,7 +29,7 @@ def reloading(options: ServiceOptions, launcher: LauncherService) -> Iterator[No
 
 def _reload(options: ServiceOptions, launcher: LauncherService) -> None:
     try:
-        plan = launcher_plan(options.load().config)
+        plan = launcher_plan(options.load().config, launcher.kv_folder)
     except ConfigError as error:
         for line in str(error).splitlines():
             say(f"error: {line}", err=True)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -88,13 +89,14 @@ class LeftHost:
 
 
 @asynccontextmanager
-async def answering(status: int = 200) -> AsyncIterator[int]:
-    """A port on which an engine answers its health path."""
+async def answering(status: int = 200, body: bytes = b"") -> AsyncIterator[int]:
+    """A port on which an engine answers its health path, and all others alike."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await reader.readline() not in (b"", b"\r\n"):
             pass
-        writer.write(b"HTTP/1.1 %d X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
+        head = b"HTTP/1.1 %d X\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        writer.write(head % (status, len(body)) + body)
         writer.close()
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
@@ -111,11 +113,11 @@ class World:
 
 
 @asynccontextmanager
-async def heir(plan: ModelPlan, *left: Left, adopt: bool = True) -> AsyncIterator[World]:
+async def heir(plan: ModelPlan, *left: Left, adopt: bool = True, kv_folder: Path | None = None) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         engines, scheduler, host = HttpEngines(), RecordingScheduler(), LeftHost(left)
         stack.push_async_callback(engines.close)
-        tools = Tools(host=host, engines=engines, meter=MachineMemory({}))
+        tools = Tools(host=host, engines=engines, meter=MachineMemory({}), kv_folder=kv_folder)
         launcher = LauncherService(catalogue(plan), tools, link=scheduler, replicas=scheduler)
         stack.push_async_callback(launcher.close)
         await launcher.take_over(adopt=adopt)
@@ -142,6 +144,21 @@ def test_a_healthy_engine_is_up_before_anybody_asks_and_is_kept_as_any_other() -
             assert (view.state, view.pid) == ("ready", 1)
             world.scheduler.unload()
             assert (await world.scheduler.until(ModelDown)).why == "stopped as asked"
+
+    run(story())
+
+
+def test_an_adopted_engine_parks_kv_as_any_other(tmp_path: Path) -> None:
+    async def story() -> None:
+        plan = model(engine(parks=True))
+        async with (
+            answering(body=b'[{"id":0},{"id":1}]') as port,
+            heir(plan, Left("toy-1", port), kv_folder=tmp_path) as world,
+        ):
+            assert world.launcher.inventory().engines[0].slots == 2
+            world.launcher.start()
+            world.scheduler.load()
+            assert (await world.scheduler.until(ModelUp)).slots == 2
 
     run(story())
 

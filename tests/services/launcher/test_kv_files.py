@@ -1,6 +1,7 @@
 """The folder of a launcher's KV files: what it takes in, what it deletes, and what it never touches."""
 
 import logging
+import os
 import stat
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from luftpause.core.model.ids import KvFile, ModelName
 from luftpause.core.model.parked_kv import SavedKv
 from luftpause.services.launcher import kv_files
-from luftpause.services.launcher.kv_files import KvFiles, made_folder
+from luftpause.services.launcher.kv_files import KvFiles
 
 ONE, TWO = KvFile(1), KvFile(2)
 
@@ -70,7 +71,7 @@ def test_a_start_deletes_what_others_left_and_nothing_that_is_not_ours(tmp_path:
         (tmp_path / name).touch()
     (tmp_path / "run-8.kv").mkdir()
     KvFiles(tmp_path, 100).clear()
-    assert names(tmp_path) == ["notes.txt", "run-7.kv.bak", "run-8.kv", "run-x.kv"]
+    assert names(tmp_path) == ["notes.txt", "run-7.kv.bak", "run-x.kv"]
 
 
 def test_a_folder_that_is_gone_is_empty(tmp_path: Path) -> None:
@@ -103,11 +104,63 @@ def test_another_model_file_makes_what_was_kept_worthless(tmp_path: Path) -> Non
     assert names(tmp_path) == []
 
 
-def test_nobody_else_looks_into_the_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = made_folder(tmp_path / "a" / "kv")
-    assert folder is not None
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert made_folder(None) is None
-    (tmp_path / "file").touch()
-    assert made_folder(tmp_path / "file" / "kv") is None
-    assert [record.message for record in caplog.records] == ["kv_parking_off"]
+ODD = ("link", "second name", "pipe", "folder")
+
+
+def put(kind: str, path: Path, other: Path) -> None:
+    """Put something there that is no plain file, or somebody else's."""
+    match kind:
+        case "link":
+            path.symlink_to(other)
+        case "second name":
+            path.hardlink_to(other)
+        case "pipe":
+            os.mkfifo(path)
+        case _:
+            (path / "deep").mkdir(parents=True)
+
+
+def test_whatever_is_in_the_place_of_a_file_is_removed_before_it_is_written(tmp_path: Path) -> None:
+    other = tmp_path / "precious"
+    other.write_bytes(b"mine")
+    folder = tmp_path / "kv"
+    folder.mkdir()
+    path = folder / "run-1.kv"
+    files = KvFiles(folder, 100)
+    for kind in ODD:
+        put(kind, path, other)
+        assert files.writing(ONE)
+        assert names(folder) == []
+    assert other.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_is_no_plain_file_of_ours_is_not_taken_in(kind: str, tmp_path: Path) -> None:
+    other = tmp_path / "precious"
+    other.write_bytes(b"mine")
+    other.chmod(0o644)
+    folder = tmp_path / "kv"
+    folder.mkdir()
+    path = folder / "run-1.kv"
+    files = KvFiles(folder, 100)
+    put(kind, path, other)
+    assert files.keep(SavedKv(file=ONE, tokens=5, size=0)) is None
+    assert names(folder) == []
+    assert (other.read_bytes(), stat.S_IMODE(other.stat().st_mode)) == (b"mine", 0o644)
+
+
+def test_nothing_is_done_in_a_folder_that_was_put_in_the_place_of_ours(tmp_path: Path) -> None:
+    folder, other = tmp_path / "kv", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    files = KvFiles(folder, 100)
+    written(other, ONE)
+    folder.rmdir()
+    folder.symlink_to(other)
+    assert not files.has_room()
+    assert not files.writing(ONE)
+    assert files.keep(SavedKv(file=ONE, tokens=5, size=0)) is None
+    files.drop((ONE,))
+    files.clear()
+    KvFiles(folder, 100).clear()
+    assert names(other) == ["run-1.kv"]

@@ -124,10 +124,25 @@ def test_an_engine_that_is_none_of_these_parks_nothing(tmp_path: Path) -> None:
     run(story())
 
 
-def test_answers_that_make_no_sense_are_none(tmp_path: Path) -> None:
+HUGE = b"99999999999999999999999"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"llamacpp:prompt_tokens_total many\nllamacpp:prompt_seconds_total 1\n",
+        b"llamacpp:prompt_tokens_total 1\nllamacpp:prompt_seconds_total inf\n",
+        b"llamacpp:prompt_tokens_total 1e-300\nllamacpp:prompt_seconds_total 1\n",
+        b'{"n_saved":%s}' % HUGE,
+        b'{"n_saved":-1}',
+        b'[{"id":%s}]' % HUGE,
+        b"[" + b",".join([b'{"id":0}'] * 5000) + b"]",
+    ],
+)
+def test_answers_that_make_no_sense_are_none(body: bytes, tmp_path: Path) -> None:
     async def odd(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        body = b"llamacpp:prompt_tokens_total many\nllamacpp:prompt_seconds_total 1\n"
+        (tmp_path / "run-7.kv").touch()
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s" % (len(body), body))
         writer.close()
 

@@ -16,8 +16,8 @@ from luftpause.core.model.models import EnginePhase, HeldEngine
 from luftpause.core.scheduling.residency.actions import KvVerdict
 from luftpause.core.scheduling.residency.events import LoadFailed, LoadProgressed, ModelDown, ModelUp
 from luftpause.core.scheduling.residency.reasons import KvReason
-from luftpause.ports.launcher import LauncherSeat
-from luftpause.services.launcher import service as service_module
+from luftpause.ports.launcher import LauncherReport, LauncherSeat
+from luftpause.services.launcher import planning
 from luftpause.services.launcher.planning import EnginePlan
 from services.launcher.launcher_world import (
     LOCAL,
@@ -273,7 +273,7 @@ def test_a_crash_is_told_and_nothing_comes_back_by_itself(tmp_path: Path) -> Non
 def test_a_model_of_several_engines_is_up_with_the_first_and_stays_while_one_comes_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(service_module, "BACKOFF_S", (0.02, 0.04, 0.08))
+    monkeypatch.setattr(planning, "BACKOFF_S", (0.02, 0.04, 0.08))
 
     async def story() -> None:
         engines = (engine(name="toy-1"), engine(name="toy-2"))
@@ -474,6 +474,30 @@ def test_the_kv_of_runs_is_saved_before_the_stop_and_deleted_when_ordered(tmp_pa
     down = run(story())
     assert [(saved.file, saved.size) for saved in down.kv] == [(7, down.kv[0].tokens * 10)]
     assert down.prefill_s > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+class CannotTellKv(RecordingScheduler):
+    """A link that cannot carry what an engine said of its slots."""
+
+    def tell(self, report: LauncherReport) -> None:
+        if isinstance(report, ModelDown) and report.kv:
+            raise OverflowError("can't serialize integers of more than 64 bits")
+        super().tell(report)
+
+
+def test_a_model_is_told_down_even_where_its_kv_cannot_be_told(tmp_path: Path) -> None:
+    async def story() -> None:
+        planned = model(parking_engine(tmp_path))
+        async with launched(planned, ground=Ground(kv_folder=tmp_path, scheduler=CannotTellKv())) as world:
+            world.scheduler.load()
+            up = await world.scheduler.until(ModelUp)
+            await talk(up.replica.endpoint.url)
+            world.scheduler.unload(kv=(verdict(1, 7),))
+            assert await world.scheduler.until(ModelDown) == ModelDown(model=TOY, why="stopped as asked")
+            await poll(lambda: not world.launcher.inventory().kv)
+
+    run(story())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -236,3 +236,7 @@ def test_engines_park_kv_where_there_is_a_folder_for_it_and_one_engine_alone(tmp
     assert (off.parking, off.models[0].engines[0].parks) == (0, False)
     nowhere = plan(section, replace(machine, kv_folder=None))
     assert (nowhere.parking, nowhere.models[0].engines[0].parks) == (0, False)
+    elsewhere = plan(section, replace(machine, kv_folder=Path("/other"))).models[0]
+    assert elsewhere.engines[0].argv != one.argv
+    assert elsewhere.spec.build == found.models[0].spec.build, "what was learned of it still holds"
+    assert elsewhere.spec.build != nowhere.models[0].spec.build

@@ -29,7 +29,7 @@ async def examined(subject: Subject) -> list[Finding]:
     if not subject.config.launcher.models:
         return [SAYS.note("no [[launcher.models]]: engines are not started here")]
     try:
-        plan = await asyncio.to_thread(launcher_plan, subject.config)
+        plan = await asyncio.to_thread(launcher_plan, subject.config, None)
     except ConfigError as error:
         return [SAYS.error(_said(each), _mend(subject, each)) for each in error.problems]
     found = [*_memory(plan)]

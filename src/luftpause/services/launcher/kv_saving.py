@@ -5,9 +5,10 @@ Nothing here may keep a launcher from its work: what does not answer, or not in 
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -26,6 +27,10 @@ _ANSWER_BYTES_MAX: Final = 4 << 20
 _JSON: Final = ((b"content-type", b"application/json"),)
 _TOKENS: Final = b"llamacpp:prompt_tokens_total"
 _SECONDS: Final = b"llamacpp:prompt_seconds_total"
+_SLOTS_MAX: Final = 4096
+_PREFILL_S_MAX: Final = 3600.0
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+"""What an engine says goes on to the scheduler: nothing that cannot be sent or counted."""
 _T = TypeVar("_T")
 
 
@@ -34,11 +39,11 @@ class _AskedInVainError(Exception):
 
 
 class _Slot(msgspec.Struct, frozen=True):
-    id: int
+    id: _Count
 
 
 class _Saved(msgspec.Struct, frozen=True):
-    n_saved: int
+    n_saved: _Count
 
 
 class KvSaving:
@@ -53,7 +58,10 @@ class KvSaving:
         try:
             async with asyncio.timeout(ASK_S_MAX):
                 body = await self._ask(endpoint, b"GET", "/slots", None)
-            return len(_decoded(body, list[_Slot]))
+            slots = len(_decoded(body, list[_Slot]))
+            if slots > _SLOTS_MAX:
+                raise _AskedInVainError(f"it has {slots} slots")
+            return slots
         except (_AskedInVainError, TimeoutError) as error:
             _LOG.info("engine_parks_nothing", extra={"url": endpoint.url, "why": str(error) or "it took too long"})
             return 0
@@ -66,7 +74,8 @@ class KvSaving:
         except (_AskedInVainError, TimeoutError):
             return 0.0
         tokens, seconds = _figure(page, _TOKENS), _figure(page, _SECONDS)
-        return seconds / tokens if tokens > 0 and seconds > 0 else 0.0
+        cost_s = seconds / tokens if tokens > 0 and seconds > 0 else 0.0
+        return cost_s if math.isfinite(cost_s) and cost_s <= _PREFILL_S_MAX else 0.0
 
     async def save(self, endpoint: Endpoint, verdicts: Sequence[KvVerdict]) -> tuple[SavedKv, ...]:
         """Have slots saved, one after the other, as far as there is time and room; return what is kept."""
@@ -90,13 +99,15 @@ class KvSaving:
     async def _save_one(self, endpoint: Endpoint, verdict: KvVerdict) -> SavedKv | None:
         file = verdict.file
         assert file is not None, "only slots with a file are saved"
-        self._files.writing(file)
         began = time.monotonic()
         try:
+            is_free: bool = await asyncio.to_thread(self._files.writing, file)
+            if not is_free:
+                raise _AskedInVainError("something else is in the place of its file")
             path = f"/slots/{verdict.slot}?action=save"
             body = await self._ask(endpoint, b"POST", path, {"filename": kv_file_name(file)})
             tokens = _decoded(body, _Saved).n_saved
-            if tokens <= 0:
+            if not tokens:
                 raise _AskedInVainError("the slot was empty")
         except _AskedInVainError as error:
             _LOG.warning("kv_not_saved", extra={"run": verdict.run, "slot": verdict.slot, "why": str(error)})

@@ -17,8 +17,10 @@ from luftpause.config.units import seconds, size_bytes
 from luftpause.core.model.ids import DeviceId, LauncherId, ModelName, ReplicaId
 from luftpause.core.model.models import RAM, Device, ModelGroup, ModelSpec
 from luftpause.core.model.replicas import EngineKind
+from luftpause.core.processes.state import BACKOFF_S
 from luftpause.ports.processes import Launch, LocalEngine
 from luftpause.services.launcher.command_lines import (
+    SLOTS_PLACEHOLDER,
     Place,
     UnusableError,
     command_line,
@@ -90,6 +92,20 @@ class ModelPlan:
     spec: ModelSpec
     engines: tuple[EnginePlan, ...] = ()
     ollama_url: str = ""
+
+    @property
+    def backoff_s(self) -> tuple[float, ...]:
+        """The pauses before restarts of its engines.
+
+        One engine of several that fails comes back by itself while others serve; of a single one, the scheduler says
+        whether it does.
+        """
+        return BACKOFF_S if self.spec.auto_restart and len(self.engines) > 1 else ()
+
+    def stamp(self) -> str:
+        """Return what differs once its file is another one; empty where it opens none of ours."""
+        file = self.engines[0].file if self.engines else None
+        return "" if file is None else file.stamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +189,7 @@ def _model_plan(launcher: Launcher, model: LauncherModel, machine: Machine) -> M
     memory = size_bytes(model.memory) if model.memory else _guess(model, file)
     engines = tuple(_instances(launcher, model, argv, file, machine)) if argv else ()
     return ModelPlan(
-        spec=_spec(launcher, model, memory, build=_build(model, argv)),
+        spec=_spec(launcher, model, memory, build=_build(model, argv, kv_folder)),
         engines=engines,
         ollama_url="" if argv else model.url.rstrip("/"),
     )
@@ -238,7 +254,9 @@ def _guess(model: LauncherModel, file: ModelFile | None) -> int:
     return int((file.size_bytes() if file is not None else 0) * _OVERHEAD) * model.instances
 
 
-def _build(model: LauncherModel, argv: tuple[str, ...]) -> str:
-    """Return what differs whenever an engine would be started otherwise."""
+def _build(model: LauncherModel, argv: tuple[str, ...], kv_folder: Path | None) -> str:
+    """Return what differs whenever an engine would be started otherwise, but for which folder its KV goes to."""
+    if kv_folder is not None:
+        argv = tuple(word.replace(str(kv_folder), SLOTS_PLACEHOLDER) for word in argv)
     started = (argv, model.stop_command, model.port, model.instances, model.env, model.health, model.url, model.device)
     return hashlib.sha256(msgspec.json.encode(started)).hexdigest()[:16]

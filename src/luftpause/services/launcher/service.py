@@ -13,7 +13,6 @@ from typing import Final, assert_never
 from luftpause.core.model.ids import KvFile, LauncherId, ModelName
 from luftpause.core.model.replicas import Endpoint, ReplicaSpec
 from luftpause.core.processes.reasons import Failure, explain
-from luftpause.core.processes.state import BACKOFF_S
 from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import LauncherJoined, LoadFailed, LoadProgressed, ModelDown, ModelUp
 from luftpause.ports.engines import Engines
@@ -80,8 +79,8 @@ class LauncherService:
             tools.host, tools.engines, tools.meter, stop_grace_s=plan.stop_grace_s, on_change=on_change
         )
         self._ollama = OllamaModels(tools.engines)
-        folder = tools.kv_folder
-        self._kv_files = None if folder is None else KvFiles(folder, plan.parking)
+        self.kv_folder: Final = tools.kv_folder
+        self._kv_files = None if self.kv_folder is None else KvFiles(self.kv_folder, plan.parking)
         self._kv = None if self._kv_files is None else KvSaving(tools.engines, self._kv_files)
         self._plan = plan
         self._plans: Mapping[ModelName, ModelPlan] = {each.spec.model: each for each in plan.models}
@@ -96,7 +95,7 @@ class LauncherService:
 
         Before the start only. `adopt`: False ends all of them.
         """
-        host, meter = self._tools.host, self._tools.meter
+        host = self._tools.host
         left = await asyncio.to_thread(host.left_behind)
         if not left:
             return
@@ -105,13 +104,12 @@ class LauncherService:
             plan = heirloom.model
             resident = self._residents[plan.spec.model] = Resident(plan=plan)
             for engine, behind in heirloom.engines:
-                instance = self._keeper.adopt(engine, behind, backoff_s=_backoff_of(plan))
+                instance = self._keeper.adopt(engine, behind, backoff_s=plan.backoff_s)
                 resident.alive[engine.replica] = instance
+            self._note_file(plan)
             first = next(iter(resident.alive.values()))
+            await self._look(resident, first)
             resident.replica = first.spec()
-            if first.running is not None:
-                taken = await asyncio.to_thread(meter.taken, first.running.pid, first.plan.device)
-                resident.memory = taken * len(resident.alive)
         await asyncio.to_thread(host.end_left_behind, self._plan.stop_grace_s)
 
     def start(self) -> None:
@@ -210,14 +208,12 @@ class LauncherService:
             self._tell(LoadFailed(model=model, cause="this launcher knows no such model"))
         elif resident is None and plan is not None:
             resident = self._residents[model] = Resident(plan=plan)
-            if self._kv_files is not None and plan.engines:
-                file = plan.engines[0].file
-                self._kv_files.is_for(model, "" if file is None else file.stamp())
+            self._note_file(plan)
             if plan.ollama_url:
                 self._spawn(self._load_ollama(resident))
                 return
             for engine in plan.engines:
-                resident.alive[engine.replica] = self._keeper.want(engine, backoff_s=_backoff_of(plan))
+                resident.alive[engine.replica] = self._keeper.want(engine, backoff_s=plan.backoff_s)
 
     def _unload(self, model: ModelName, kv: Sequence[KvVerdict]) -> None:
         resident = self._residents.get(model)
@@ -281,12 +277,8 @@ class LauncherService:
             self._declarations.put_nowait(self._replicas.remove_replica(instance.plan.replica))
 
     async def _up(self, resident: Resident, instance: Instance, spec: ReplicaSpec) -> None:
-        running, device = instance.running, instance.plan.device
-        if resident.replica is None and running is not None:
-            taken = await asyncio.to_thread(self._tools.meter.taken, running.pid, device)
-            resident.memory = taken * len(resident.plan.engines)
-            if self._kv is not None and instance.plan.parks:
-                resident.slots = await self._kv.slots(spec.endpoint)
+        if resident.replica is None:
+            await self._look(resident, instance)
         if resident.leaving or instance.plan.replica not in resident.alive:
             return  # it went while it was measured
         if resident.replica is None or spec.replica == resident.replica.replica:
@@ -296,6 +288,19 @@ class LauncherService:
         else:
             resident.further.add(spec.replica)
             self._declarations.put_nowait(self._replicas.add_replica(spec))
+
+    async def _look(self, resident: Resident, instance: Instance) -> None:
+        """See what a model's first engine took, and how many slots it has."""
+        running, endpoint = instance.running, instance.endpoint
+        if running is not None:
+            taken = await asyncio.to_thread(self._tools.meter.taken, running.pid, instance.plan.device)
+            resident.memory = taken * len(resident.plan.engines)
+            if self._kv is not None and instance.plan.parks:
+                resident.slots = await self._kv.slots(endpoint)
+
+    def _note_file(self, plan: ModelPlan) -> None:
+        if self._kv_files is not None and plan.engines:
+            self._kv_files.is_for(plan.spec.model, plan.stamp())
 
     def _gone(self, instance: Instance, failure: Failure | None) -> None:
         resident = self._resident_of(instance)
@@ -316,8 +321,9 @@ class LauncherService:
         await self._drop_kv([file for file in resident.kv_asked if file not in kept])
         self._forget(model)
         if resident.leaving or failure is None:
-            told = ModelDown(model=model, why="stopped as asked", kv=resident.kv, prefill_s=resident.prefill_s)
-            self._tell(told)
+            self._tell_down(
+                ModelDown(model=model, why="stopped as asked", kv=resident.kv, prefill_s=resident.prefill_s)
+            )
         elif resident.replica is not None:
             self._tell(ModelDown(model=model, why=explain(failure)))
         else:
@@ -359,6 +365,15 @@ class LauncherService:
             self._changed.clear()
             await self._changed.wait()
 
+    def _tell_down(self, told: ModelDown) -> None:
+        """Tell that a model is down: without its KV, where what its engine said of it cannot be told."""
+        try:
+            self._tell(told)
+        except (ValueError, TypeError, OverflowError):
+            _LOG.exception("kv_not_told", extra={"model": told.model})
+            self._spawn(self._drop_kv([each.file for each in told.kv]))
+            self._tell(ModelDown(model=told.model, why=told.why))
+
     def _tell(self, report: LauncherReport) -> None:
         self._link.tell(report)
 
@@ -380,12 +395,3 @@ class LauncherService:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _LOG.error("launcher_task_failed", exc_info=error)
-
-
-def _backoff_of(plan: ModelPlan) -> tuple[float, ...]:
-    """Return the pauses before restarts of a model's engines.
-
-    One engine of several that fails comes back by itself while others serve; of a single one, the scheduler says
-    whether it does.
-    """
-    return BACKOFF_S if plan.spec.auto_restart and len(plan.engines) > 1 else ()
