@@ -36,13 +36,14 @@ def test_a_folder_that_is_not_there_yet_is_fine_and_is_not_made(tmp_path: Path) 
 
 def test_a_corrupt_journal_is_told_and_left_alone(tmp_path: Path) -> None:
     path = write(tmp_path / "state", spawned(), turn(), turn())
-    first, second, third = path.read_bytes().splitlines(keepends=True)
-    corrupt = first + second.replace(b"look", b"loop") + third + b'{"torn'
+    *spawn, second, third = path.read_bytes().splitlines(keepends=True)
+    corrupt = b"".join(spawn) + second.replace(b"look", b"loop") + third + b'{"torn'
     path.write_bytes(corrupt)
     found = examined(tmp_path)
     warnings = [each for each in graded(found, Grade.WARNING) if "free" not in each.seen]
-    assert warnings[0].seen == "1 of its lines are broken: 2"
-    assert warnings[0].mend == f"sed -n 2p {path}"
+    number = len(spawn) + 1
+    assert warnings[0].seen == f"1 of its lines are broken: {number}"
+    assert warnings[0].mend == f"sed -n {number}p {path}"
     assert warnings[1].seen.startswith(f"{R} is quarantined and will not go on: its journal is damaged")
     assert "its last 6 bytes were not written whole" in graded(found, Grade.NOTE)[0].seen
     assert path.read_bytes() == corrupt
