@@ -31,4 +31,4 @@ def test_the_end_of_a_turn_has_left_before_its_client_can_see_it(report: TurnRep
         upkeep.report(report)
         assert (len(transport.written) > before) is leaves_at_once
 
-    with_wire(story)
+    with_wire(story, unsent_max=1000)

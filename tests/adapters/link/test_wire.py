@@ -68,10 +68,12 @@ class Ears:
         self.told.append("lost")
 
 
-def with_wire(test: Callable[[Wire, ScriptedTransport, Ears], None], *, patient: bool = False) -> None:
+def with_wire(
+    test: Callable[[Wire, ScriptedTransport, Ears], None], *, patient: bool = False, unsent_max: int = 100
+) -> None:
     async def story() -> None:
         ears, transport = Ears(), ScriptedTransport()
-        wire = Wire(ears, FrameReader(), unsent_max=100, patient=patient)
+        wire = Wire(ears, FrameReader(), unsent_max=unsent_max, patient=patient)
         wire.connection_made(transport)
         test(wire, transport, ears)
         await asyncio.sleep(0)
