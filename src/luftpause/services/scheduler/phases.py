@@ -4,7 +4,6 @@ Knows neither how long changes are kept nor who looks at them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -66,6 +65,14 @@ class Spent(NamedTuple):
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
+    def told(self) -> dict[str, int]:
+        """Return it by name, as programs see it."""
+        return {
+            "turns": self.turns,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+        }
+
     def plus(self, other: "Spent") -> "Spent":
         """Return the sum."""
         return Spent(
@@ -75,7 +82,6 @@ class Spent(NamedTuple):
         )
 
 
-@dataclass(slots=True, eq=False)
 class Lane:
     """A run, or a launcher's model, whose phases are told.
 
@@ -88,18 +94,19 @@ class Lane:
         phase: what was told last, with `detail`.
     """
 
-    number: int
-    name: str
-    is_model: bool = False
-    service_class: str = ""
-    caller: str = ""
-    model: str = ""
-    parent: RunId | None = None
-    turns: dict[TurnId, tuple[Phase, str]] = field(default_factory=dict)
-    rest: tuple[Phase, str] = (Phase.IDLE, "")
-    phase: Phase = Phase.GONE
-    detail: str = ""
-    spent: Spent = field(default_factory=Spent)
+    def __init__(self, number: int, name: str, *, arrival: TurnArrived | None = None, model: str = "") -> None:
+        self.number = number
+        self.name = name
+        self.is_model = arrival is None
+        self.service_class = "" if arrival is None else arrival.service_class.value
+        self.caller: str = "" if arrival is None else arrival.caller
+        self.model: str = model if arrival is None else arrival.model
+        self.parent: RunId | None = None if arrival is None else arrival.parent
+        self.turns: dict[TurnId, tuple[Phase, str]] = {}
+        self.rest: tuple[Phase, str] = (Phase.IDLE, "")
+        self.phase = Phase.GONE
+        self.detail = ""
+        self.spent = Spent()
 
 
 class Change(NamedTuple):
@@ -196,7 +203,7 @@ class Phases:
                 continue
             lane = self.models.get(name)
             if lane is None:
-                lane = self.models[name] = Lane(self._minted(), name, is_model=True, model=name)
+                lane = self.models[name] = Lane(self._minted(), name, model=name)
             self._show(lane, _MODEL_PHASES[model.phase], "", now)
             if model.phase is ModelPhase.UP:
                 for turn in [each for each in self._of_turn if _waits_for(state, each, name)]:
@@ -217,14 +224,7 @@ class Phases:
     def _lane_of(self, arrival: TurnArrived) -> Lane:
         lane = self.runs.get(arrival.run)
         if lane is None:
-            lane = self.runs[arrival.run] = Lane(
-                self._minted(),
-                arrival.run,
-                service_class=arrival.service_class.value,
-                caller=arrival.caller,
-                model=arrival.model,
-                parent=arrival.parent,
-            )
+            lane = self.runs[arrival.run] = Lane(self._minted(), arrival.run, arrival=arrival)
         return lane
 
     def _minted(self) -> int:

@@ -110,7 +110,7 @@ def _family(family: FamilyView, seen: Seen) -> Json:
     return {
         **_member(family.parent, seen),
         "at_work": family.at_work,
-        "subtree": seen.timeline.spent_below(seen.state, family.parent.run)._asdict(),
+        "subtree": seen.timeline.spent_below(seen.state, family.parent.run).told(),
         "children": [_member(child, seen) for child in family.children],
         "omitted": family.left_out,
     }
@@ -121,7 +121,7 @@ def _member(member: MemberView, seen: Seen) -> Json:
         "run": member.run,
         "phase": _PHASES[member.phase],
         "class": _CLASSES[member.service_class],
-        "own": seen.timeline.spent(member.run)._asdict(),
+        "own": seen.timeline.spent(member.run).told(),
     }
 
 
