@@ -12,7 +12,7 @@ test: venv
 	@sh scripts/check tests
 
 nightly: venv
-	@.venv/bin/pytest -q -m "nightly or not nightly" --timeout=3600
+	@.venv/bin/pytest -q -m "nightly or not nightly" --timeout=3600 --cov --cov-report=term
 	@sh scripts/check compiled-nightly
 
 clients:
