@@ -1,4 +1,4 @@
-"""Writes docs/MEASUREMENTS.md from everything that is stored in benchmarks/results/: python -m benchmarks.measurements.
+"""Writes docs/MEASUREMENTS.md and the README's picture from benchmarks/results/: python -m benchmarks.measurements.
 
 `luftpause bench all --results benchmarks/results/bench` stores what the bench measures, `scripts/bench` the rest.
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.doorbench import report as door
 from benchmarks.doorbench.results import load_results as load_door
+from benchmarks.picture import picture
 from benchmarks.runtimebench import report as runtime
 from benchmarks.runtimebench.results import load as load_runtime
 from benchmarks.swapbench import report as swap
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STORED = ROOT / "benchmarks" / "results"
 DOCUMENT = ROOT / "docs" / "MEASUREMENTS.md"
 PICTURES = "../benchmarks/results/bench"
+PICTURE = ROOT / "docs" / "pictures" / "flood.svg"
 
 
 def document(stored: Path) -> str:
@@ -49,10 +51,23 @@ Read the ratios: absolute figures belong to one machine and one hour, or to a mo
 {body}"""
 
 
+def flood(stored: Path) -> str:
+    """Return the picture of W1 from what a folder holds.
+
+    Raises:
+        OSError: a file cannot be read.
+        msgspec.DecodeError: one is no result.
+        StopIteration: none is W1 on the engine model.
+    """
+    results = load_bench(stored / "bench")
+    return picture(next(result for result in results if (result.workload, result.engine) == ("w1", "sim")))
+
+
 def main() -> int:
-    """Write the document."""
-    DOCUMENT.write_text(document(STORED), encoding="utf-8")
-    print(f"wrote {DOCUMENT.relative_to(ROOT)}")
+    """Write both."""
+    for path, text in ((DOCUMENT, document(STORED)), (PICTURE, flood(STORED))):
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
     return 0
 
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from benchmarks.measurements import STORED, document
+from benchmarks.measurements import STORED, document, flood
 
 from benchmarks import measurements
 from luftpause.testkit.bench.results import file_name, to_json
@@ -22,8 +22,15 @@ def test_each_stored_benchmark_has_its_section(tmp_path: Path) -> None:
     assert "../benchmarks/results/bench/w1-sim.svg" in text
 
 
-def test_it_is_written_where_it_belongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_are_written_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurements, "ROOT", tmp_path)
     monkeypatch.setattr(measurements, "DOCUMENT", tmp_path / "MEASUREMENTS.md")
+    monkeypatch.setattr(measurements, "PICTURE", tmp_path / "flood.svg")
     assert measurements.main() == 0
     assert (tmp_path / "MEASUREMENTS.md").read_text(encoding="utf-8") == document(STORED)
+    assert (tmp_path / "flood.svg").read_text(encoding="utf-8") == flood(STORED)
+
+
+def test_what_is_committed_is_what_is_stored() -> None:
+    assert measurements.DOCUMENT.read_text(encoding="utf-8") == document(STORED)
+    assert measurements.PICTURE.read_text(encoding="utf-8") == flood(STORED)
