@@ -124,6 +124,57 @@ def test_an_answer_that_is_put_together_does_not_wait_for_an_end_that_was_told(
     run_bounded(main())
 
 
+@pytest.mark.interpreted
+@each(STREAMED)
+@pytest.mark.parametrize("begun", [True, False], ids=["in the middle", "at once"])
+def test_an_engine_that_tells_of_an_error_and_does_not_end_is_given_up(
+    way: Way, begun: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its turn has failed by then; what still comes buys it no more time."""
+    monkeypatch.setattr(passing, "LINGER_S", 0.05)
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        visit.send(way.broken(begun=begun))
+        while not visit.writer.is_closing():
+            visit.send(b"7\r\n: bye\n\n\r\n")
+            await asyncio.sleep(0.001)
+        visit.closed.set()
+
+    async def main() -> None:
+        engine = ScriptedEngine(script)
+        async with open_door(engine) as door, connected(door.url) as client:
+            was_there: list[bool] = []
+            door.scheduler.on_report = lambda _: was_there.append(not engine.visits[0].closed.is_set())
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.broken) == (200, False)
+            assert b"no room for this" in reply.body
+            assert b"[DONE]" not in reply.body
+            await engine.visits[0].closed.wait()
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFailed)
+            assert "no room for this" in ending.cause
+            assert all(was_there), "its slot is free before it is given up"
+
+    run_bounded(main())
+    assert "it told of an error and kept the answer open" in str([vars(record) for record in caplog.records])
+
+
+@pytest.mark.interpreted
+@each(WHOLE_TRANSLATED)
+def test_an_error_in_an_answer_that_is_put_together_is_told_although_the_engine_does_not_end(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passing, "LINGER_S", 0.01)
+
+    async def main() -> None:
+        reply = await answered(way, way.broken(begun=True), engine=EngineKind.LLAMA_CPP)
+        assert reply.status == 502
+        assert "no room for this" in told(way, reply.body)["message"]
+
+    run_bounded(main())
+
+
 def test_an_engine_that_ends_in_time_keeps_its_connection() -> None:
     seen = asyncio.Event()
 

@@ -45,7 +45,11 @@ _NOT_UPSTREAM: Final = _HOP_BY_HOP | {
     b"x-goog-api-key",
 }
 _NOT_UPSTREAM_PREFIXES: Final = (b"proxy-", b"x-luftpause-")
-_NOT_DOWNSTREAM: Final = _HOP_BY_HOP | {b"proxy-authenticate", RUN_HEADER, PARENT_HEADER, LEFT_OUT_HEADER}
+_OF_ITS_ADDRESS: Final = frozenset((b"alt-svc", b"clear-site-data", b"set-cookie", b"strict-transport-security"))
+"""What an engine, or a proxy before it, says of its own address: a browser would take it to be said of ours."""
+_NOT_DOWNSTREAM: Final = (
+    _HOP_BY_HOP | _OF_ITS_ADDRESS | {b"proxy-authenticate", RUN_HEADER, PARENT_HEADER, LEFT_OUT_HEADER}
+)
 _CONNECTION_PLAIN: Final = (b"keep-alive", b"close")
 
 

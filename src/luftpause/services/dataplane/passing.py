@@ -77,7 +77,7 @@ class PassingAnswer:
 
     @property
     def done(self) -> bool:
-        """Whether it said that it is over."""
+        """Whether it said that it is over, or that it failed."""
         return self.observer is not None and self.observer.done
 
     def become_stream(self) -> None:
@@ -152,7 +152,8 @@ class PassingAnswer:
     def _give_up(self, after_s: float) -> None:
         """End an answer that said so and goes on. One that is over by now, whichever way, is left alone."""
         if self.exchange.finish():
-            did = "refused" if self.observer is None else "said that its answer is over"
+            over = "told of an error" if self._failure() else "said that its answer is over"
+            did = "refused" if self.observer is None else over
             why = f"it {did} and kept the answer open for {after_s:g} s more"
             _LOGGER.warning("engine_given_up", extra={"replica": self.placement.replica, "why": why})
 
