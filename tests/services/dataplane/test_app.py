@@ -16,7 +16,14 @@ from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
 from luftpause.ports.asgi import Message
 from luftpause.ports.crew import CrewAwayError
 from luftpause.services.dataplane.app import RUNS
-from luftpause.services.dataplane.headers import for_client, for_engine, query_for_engine, refusal_headers, run_to_echo
+from luftpause.services.dataplane.headers import (
+    for_client,
+    for_engine,
+    query_for_engine,
+    reframed,
+    refusal_headers,
+    run_to_echo,
+)
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.telemetry.exposition import Counts, Family, Sample
 from services.dataplane.door import BODY, CHAT, RUN, chat_bytes, open_door
@@ -195,7 +202,17 @@ def test_a_connection_header_cannot_take_away_what_frames_an_answer() -> None:
     headers = [(b"connection", b"close, content-length"), (b"content-length", b"2"), (b"x", b"1")]
 
     assert (b"content-length", b"2") in for_client(headers, RunId("r"))
+    assert (b"x", b"1") in reframed(headers)
     assert for_engine(headers, dict(headers)) == [(b"x", b"1")]
+
+
+def test_however_many_connection_headers_there_are_what_they_name_stays_behind() -> None:
+    odd = [(b"connection", b"x-%d, close" % number) for number in range(4000)]
+    headers = [*odd, (b"connection", b"keep-alive"), (b"x-3999", b"hop"), (b"x", b"1")]
+
+    assert for_engine(headers, dict(headers)) == [(b"x", b"1")]
+    assert for_client(headers, RunId("r")) == [(RUN, b"r"), (b"x", b"1")]
+    assert reframed(headers) == ((b"x", b"1"),)
 
 
 def test_models_are_listed() -> None:

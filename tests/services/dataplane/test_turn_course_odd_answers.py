@@ -1,6 +1,7 @@
 """Engines that answer oddly: with no end, with another address, or in another form than was asked for."""
 
 import asyncio
+import gzip
 import json
 
 import pytest
@@ -221,6 +222,47 @@ def test_an_engine_that_refuses_and_does_not_end_is_given_up_and_its_slot_is_fre
             [ending] = door.scheduler.endings
             assert isinstance(ending, TurnFailed)
             assert ending.cause == "engine a: status 413"
+
+    run_bounded(main())
+
+
+# Compressed, unasked.
+
+GZIP = b'content-encoding: gzip\r\netag: "of the compressed"\r\n'
+
+
+@each((*TRANSLATED, *WHOLE_TRANSLATED))
+def test_a_compressed_answer_that_has_to_be_said_in_other_words_is_a_502_that_says_so(way: Way) -> None:
+    body = gzip.compress(b"".join(way.events()) if way.stream else encoded(WHOLE))
+    kind = b"text/event-stream" if way.stream else b"application/json"
+
+    async def main() -> None:
+        reply = await answered(way, answer(body, headers=b"content-type: %b\r\n" % kind + GZIP))
+        assert (reply.status, reply.header(b"content-encoding")) == (502, None)
+        assert "its answer is compressed (gzip), although" in told(way, reply.body)["message"]
+
+    run_bounded(main())
+
+
+@each((*TRANSLATED, *WHOLE_TRANSLATED))
+def test_a_compressed_refusal_keeps_its_status_and_no_header_of_a_body_that_is_not_sent(way: Way) -> None:
+    raw = answer(gzip.compress(b"{}"), status=b"413 No", headers=b"content-type: application/json\r\n" + GZIP)
+
+    async def main() -> None:
+        reply = await answered(way, raw)
+        assert (reply.status, reply.header(b"content-encoding"), reply.header(b"etag")) == (413, None, None)
+        assert "413" in told(way, reply.body)["message"]
+
+    run_bounded(main())
+
+
+@each(WHOLE_NATIVE)
+def test_a_compressed_answer_in_the_clients_own_words_is_passed_on_as_it_is(way: Way) -> None:
+    body = gzip.compress(encoded(WHOLE))
+
+    async def main() -> None:
+        reply = await answered(way, answer(body, headers=b"content-type: application/json\r\n" + GZIP))
+        assert (reply.status, reply.header(b"content-encoding"), reply.body) == (200, b"gzip", body)
 
     run_bounded(main())
 

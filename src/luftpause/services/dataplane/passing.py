@@ -29,6 +29,8 @@ LINGER_S: Final = 1.0
 REFUSAL_S: Final = 5.0
 """So long an engine may take to say why it refuses."""
 
+_CODING_SHOWN_MAX: Final = 40
+
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
 
@@ -91,6 +93,19 @@ class PassingAnswer:
         if self._dialect != CHAT:
             raise UnfitAnswerError("its answer is no event stream")
         self.back = PiecedTranslation(None)
+
+    def check_readable(self) -> None:
+        """Refuse an answer that has to be said in other words and cannot be read.
+
+        Raises:
+            UnfitAnswerError: it is compressed, which its engine was asked not to do.
+        """
+        if self.back is None or self.observer is None:
+            return
+        for name, value in self.exchange.headers:
+            if name == b"content-encoding" and value.lower() != b"identity":
+                coding = value.decode("ascii", "backslashreplace")[:_CODING_SHOWN_MAX]
+                raise UnfitAnswerError(f"its answer is compressed ({coding}), although it was asked not to do that")
 
     def linger(self) -> None:
         """Give the engine a while to end, once it is clear how the turn did; then it is not waited for any longer."""
