@@ -12,6 +12,7 @@ from adapters.test_http_server import echo, serving
 from luftpause.adapters.door_guard import DoorGuard
 from luftpause.adapters.http_server import HttpServer
 from luftpause.adapters.request_shape import HEADERS_MAX
+from luftpause.core.dialects.harness import SESSION_HEADERS
 from luftpause.ports.asgi import Receive, Scope, Send
 
 HOST = b"host: 127.0.0.1\r\n"
@@ -38,6 +39,10 @@ REFUSED = {
     "the same host twice": posted(b"host: 127.0.0.1", b"content-length: 5", body=b"hello"),
     "two origins": posted(b"origin: http://127.0.0.1", b"origin: http://evil", b"content-length: 0", body=b""),
     "two tokens": posted(b"authorization: Bearer a", b"Authorization: Bearer b", b"content-length: 0", body=b""),
+    **{
+        f"two of {name.decode()}": posted(name + b": a", name + b": a", b"content-length: 0", body=b"")
+        for name in SESSION_HEADERS
+    },
     "two runs": posted(b"x-luftpause-run-id: a", b"X-Luftpause-Run-Id: b", b"content-length: 0", body=b""),
     "two types": posted(b"content-type: text/plain", b"content-type: application/json", b"content-length: 0", body=b""),
     "the same length twice": posted(b"content-length: 5", b"content-length: 5", body=b"hello"),

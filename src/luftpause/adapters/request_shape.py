@@ -6,6 +6,7 @@ The parser refuses what is malformed; here stands what it lets pass. Nothing is 
 from typing import Final
 
 from luftpause.core.dialects.failures import Failure, FailureCode
+from luftpause.core.dialects.harness import SESSION_HEADERS
 from luftpause.ports.asgi import Scope
 
 HEADERS_MAX: Final = 256
@@ -25,8 +26,9 @@ _ONCE: Final = (
     b"x-luftpause-parent",
     b"x-luftpause-parent-call",
     b"x-luftpause-parent-thread",
+    *SESSION_HEADERS,
 )
-"""Headers that decide something here. Of two, a proxy may go by the other one."""
+"""Headers that decide something here: who comes, whose turn it is. Of two, a proxy may go by the other one."""
 
 
 def ambiguity(scope: Scope, headers: dict[bytes, bytes]) -> Failure | None:
@@ -41,7 +43,7 @@ def ambiguity(scope: Scope, headers: dict[bytes, bytes]) -> Failure | None:
         names = [name for name, _ in lines]
         for name in _ONCE:
             if names.count(name) > 1:
-                return _bad(f"the header {name.decode()!r} came {names.count(name)} times")
+                return _bad(f"the header {name.decode()!r} came {names.count(name)} times: send it once")
     version = scope["http_version"]
     if version not in ("1.1", "1.0"):
         return _bad(f"HTTP/{version} is not spoken here, only HTTP/1.1 and HTTP/1.0")

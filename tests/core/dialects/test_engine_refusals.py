@@ -1,3 +1,5 @@
+import gzip
+
 import pytest
 
 from luftpause.core.dialects.engine_refusals import (
@@ -23,6 +25,8 @@ from luftpause.core.dialects.engine_refusals import (
         (b'{"object": "error", "message": "no", "type": "bad"}', EngineRefusal(message="no", type="bad")),
         (b'{"detail": "no"}', EngineRefusal(message="no")),
         (b" plain \n", EngineRefusal(message="plain")),
+        ("é\n\tü".encode()[:-1], EngineRefusal(message="é\n\t\ufffd")),
+        (gzip.compress(b"no"), EngineRefusal(message="the engine answered with status 418")),
         (b"", EngineRefusal(message="the engine answered with status 418")),
         (b"x" * 9000, EngineRefusal(message="x" * MESSAGE_CHARS_MAX)),
     ],

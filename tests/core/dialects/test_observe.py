@@ -123,6 +123,24 @@ def test_an_error_event_is_reported_and_cut() -> None:
     assert seen.finish == ""
 
 
+@pytest.mark.parametrize("error", [b'{"message":"no"}', b'"no"', b"[1]"])
+def test_an_error_ends_an_answer(error: bytes) -> None:
+    observer = StreamObserver()
+    observer.feed(b"data: %b\n\n" % chunk(choices=[choice(content="a")]))
+    assert not observer.done
+
+    observer.feed(b'data: {"error":%b}\n\n' % error)
+    assert observer.done
+
+
+@pytest.mark.parametrize("nothing", [b"null", b'""', b"{}", b"[]", b"false", b"0"])
+def test_an_error_member_that_tells_of_none_ends_nothing(nothing: bytes) -> None:
+    observer = StreamObserver()
+    observer.feed(b'data: {"choices":[],"error":%b}\n\n' % nothing)
+
+    assert (observer.done, observer.observed().error) == (False, "")
+
+
 def test_the_last_usage_and_the_first_finish_win() -> None:
     first, last = {"prompt_tokens": 7}, {"prompt_tokens": 7, "completion_tokens": 9, "prompt_tokens_details": None}
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,14 @@ from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
 from luftpause.ports.asgi import Message
 from luftpause.ports.crew import CrewAwayError
 from luftpause.services.dataplane.app import RUNS
-from luftpause.services.dataplane.headers import for_client, for_engine, query_for_engine, refusal_headers, run_to_echo
+from luftpause.services.dataplane.headers import (
+    for_client,
+    for_engine,
+    query_for_engine,
+    reframed,
+    refusal_headers,
+    run_to_echo,
+)
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.telemetry.exposition import Counts, Family, Sample
 from services.dataplane.door import BODY, CHAT, RUN, chat_bytes, open_door
@@ -171,6 +179,10 @@ def test_the_client_gets_the_engines_headers_less_those_of_its_connection() -> N
             b"keep-alive: timeout=5",
             b"x-hop: 1",
             b"server: engine",
+            b"set-cookie: session=theirs; path=/",
+            b'alt-svc: h3=":443"',
+            b"strict-transport-security: max-age=1",
+            b'clear-site-data: "*"',
             b"x-luftpause-run-id: theirs",
         )
         async with open_door(engine_that_answers([], *extra)) as door:
@@ -190,7 +202,17 @@ def test_a_connection_header_cannot_take_away_what_frames_an_answer() -> None:
     headers = [(b"connection", b"close, content-length"), (b"content-length", b"2"), (b"x", b"1")]
 
     assert (b"content-length", b"2") in for_client(headers, RunId("r"))
+    assert (b"x", b"1") in reframed(headers)
     assert for_engine(headers, dict(headers)) == [(b"x", b"1")]
+
+
+def test_however_many_connection_headers_there_are_what_they_name_stays_behind() -> None:
+    odd = [(b"connection", b"x-%d, close" % number) for number in range(4000)]
+    headers = [*odd, (b"connection", b"keep-alive"), (b"x-3999", b"hop"), (b"x", b"1")]
+
+    assert for_engine(headers, dict(headers)) == [(b"x", b"1")]
+    assert for_client(headers, RunId("r")) == [(RUN, b"r"), (b"x", b"1")]
+    assert reframed(headers) == ((b"x", b"1"),)
 
 
 def test_models_are_listed() -> None:
@@ -219,6 +241,28 @@ def test_one_model_is_told_of_if_it_is_served(method: bytes) -> None:
                 assert reply.status == 404
                 assert reply.header(RUN) is not None
             assert (await fetch(door.url, b"DELETE", b"/v1/models/m")).header(b"allow") == b"GET, HEAD"
+
+    run_bounded(main())
+
+
+def test_a_client_of_anthropics_is_told_of_models_in_its_shape() -> None:
+    """It is known by a header, since its list stands at the very path of OpenAI's."""
+    sign = b"anthropic-version: 2099-01-01"
+
+    async def main() -> None:
+        async with open_door(settings=DataplaneSettings(link_timeout_s=0.01)) as door:
+            listed = json.loads((await fetch(door.url, b"GET", b"/v1/models?limit=20", sign)).body)
+            assert [model["id"] for model in listed["data"]] == ["a", "m"]
+            assert (listed["first_id"], listed["last_id"], listed["has_more"]) == ("a", "m", False)
+            one = await fetch(door.url, b"GET", b"/v1/models/m", sign)
+            assert json.loads(one.body) == listed["data"][1]
+            unknown = await fetch(door.url, b"GET", b"/v1/models/nope", sign)
+            assert unknown.status == 404
+            assert json.loads(unknown.body)["error"]["type"] == "not_found_error"
+            assert "they serve 'a', 'm'" in json.loads(unknown.body)["error"]["message"]
+            door.scheduler.away = asyncio.Event()
+            away = await fetch(door.url, b"GET", b"/v1/models", sign)
+            assert (away.status, json.loads(away.body)["type"]) == (503, "error")
 
     run_bounded(main())
 
@@ -311,6 +355,29 @@ def test_a_broken_head_is_refused_in_the_dialect_of_its_path() -> None:
             reply = await fetch(door.url, b"POST", b"/v1/messages?beta=true", b"x: a\0b")
             assert reply.status == 400
             assert json.loads(reply.body)["type"] == "error"
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (b"/v1/v1/messages", lambda body: body["type"] == "error"),
+        (b"/v1/v1/messages/count_tokens", lambda body: body["type"] == "error"),
+        (b"/v1/v1beta/models/m:generateContent", lambda body: body["error"]["status"] == "NOT_FOUND"),
+        (b"/v1beta/v1beta/models/m:generateContent", lambda body: body["error"]["status"] == "NOT_FOUND"),
+        (b"/v1/v1/chat/completions", lambda body: body["error"]["code"] == "not_found"),
+    ],
+)
+def test_a_base_url_that_names_the_version_twice_is_told_so_in_its_clients_shape(
+    path: bytes, told: Callable[[Any], bool]
+) -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"POST", path, b"content-length: 0")
+            assert reply.status == 404
+            assert told(json.loads(reply.body))
+            assert "adds the version to its base URL by itself" in json.loads(reply.body)["error"]["message"]
 
     run_bounded(main())
 

@@ -1,6 +1,7 @@
 """Engines that answer oddly: with no end, with another address, or in another form than was asked for."""
 
 import asyncio
+import gzip
 import json
 
 import pytest
@@ -124,6 +125,57 @@ def test_an_answer_that_is_put_together_does_not_wait_for_an_end_that_was_told(
     run_bounded(main())
 
 
+@pytest.mark.interpreted
+@each(STREAMED)
+@pytest.mark.parametrize("begun", [True, False], ids=["in the middle", "at once"])
+def test_an_engine_that_tells_of_an_error_and_does_not_end_is_given_up(
+    way: Way, begun: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its turn has failed by then; what still comes buys it no more time."""
+    monkeypatch.setattr(passing, "LINGER_S", 0.05)
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        visit.send(way.broken(begun=begun))
+        while not visit.writer.is_closing():
+            visit.send(b"7\r\n: bye\n\n\r\n")
+            await asyncio.sleep(0.001)
+        visit.closed.set()
+
+    async def main() -> None:
+        engine = ScriptedEngine(script)
+        async with open_door(engine) as door, connected(door.url) as client:
+            was_there: list[bool] = []
+            door.scheduler.on_report = lambda _: was_there.append(not engine.visits[0].closed.is_set())
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.broken) == (200, False)
+            assert b"no room for this" in reply.body
+            assert b"[DONE]" not in reply.body
+            await engine.visits[0].closed.wait()
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFailed)
+            assert "no room for this" in ending.cause
+            assert all(was_there), "its slot is free before it is given up"
+
+    run_bounded(main())
+    assert "it told of an error and kept the answer open" in str([vars(record) for record in caplog.records])
+
+
+@pytest.mark.interpreted
+@each(WHOLE_TRANSLATED)
+def test_an_error_in_an_answer_that_is_put_together_is_told_although_the_engine_does_not_end(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passing, "LINGER_S", 0.01)
+
+    async def main() -> None:
+        reply = await answered(way, way.broken(begun=True), engine=EngineKind.LLAMA_CPP)
+        assert reply.status == 502
+        assert "no room for this" in told(way, reply.body)["message"]
+
+    run_bounded(main())
+
+
 def test_an_engine_that_ends_in_time_keeps_its_connection() -> None:
     seen = asyncio.Event()
 
@@ -170,6 +222,47 @@ def test_an_engine_that_refuses_and_does_not_end_is_given_up_and_its_slot_is_fre
             [ending] = door.scheduler.endings
             assert isinstance(ending, TurnFailed)
             assert ending.cause == "engine a: status 413"
+
+    run_bounded(main())
+
+
+# Compressed, unasked.
+
+GZIP = b'content-encoding: gzip\r\netag: "of the compressed"\r\n'
+
+
+@each((*TRANSLATED, *WHOLE_TRANSLATED))
+def test_a_compressed_answer_that_has_to_be_said_in_other_words_is_a_502_that_says_so(way: Way) -> None:
+    body = gzip.compress(b"".join(way.events()) if way.stream else encoded(WHOLE))
+    kind = b"text/event-stream" if way.stream else b"application/json"
+
+    async def main() -> None:
+        reply = await answered(way, answer(body, headers=b"content-type: %b\r\n" % kind + GZIP))
+        assert (reply.status, reply.header(b"content-encoding")) == (502, None)
+        assert "its answer is compressed (gzip), although" in told(way, reply.body)["message"]
+
+    run_bounded(main())
+
+
+@each((*TRANSLATED, *WHOLE_TRANSLATED))
+def test_a_compressed_refusal_keeps_its_status_and_no_header_of_a_body_that_is_not_sent(way: Way) -> None:
+    raw = answer(gzip.compress(b"{}"), status=b"413 No", headers=b"content-type: application/json\r\n" + GZIP)
+
+    async def main() -> None:
+        reply = await answered(way, raw)
+        assert (reply.status, reply.header(b"content-encoding"), reply.header(b"etag")) == (413, None, None)
+        assert "413" in told(way, reply.body)["message"]
+
+    run_bounded(main())
+
+
+@each(WHOLE_NATIVE)
+def test_a_compressed_answer_in_the_clients_own_words_is_passed_on_as_it_is(way: Way) -> None:
+    body = gzip.compress(encoded(WHOLE))
+
+    async def main() -> None:
+        reply = await answered(way, answer(body, headers=b"content-type: application/json\r\n" + GZIP))
+        assert (reply.status, reply.header(b"content-encoding"), reply.body) == (200, b"gzip", body)
 
     run_bounded(main())
 

@@ -100,6 +100,15 @@ class Way:
         """Return an engine's answer as a stream."""
         return chunked(*self.events(), end=end)
 
+    def broken(self, *, begun: bool) -> bytes:
+        """Return a stream that tells of an error, at once or in its middle, and does not end."""
+        said: Body = {"error": {"type": "server_error", "code": 500, "message": "no room for this"}}
+        if self.native and self.dialect != "chat":
+            [event] = native_events([{"type": "error", **said}])
+        else:
+            event = b"data: %b\n\n" % encoded(said)
+        return chunked(*(self.events()[:2] if begun else ()), event, end=False)
+
     def whole(self) -> bytes:
         """Return an engine's answer as one document, in Chat Completions."""
         return answer(encoded(WHOLE))

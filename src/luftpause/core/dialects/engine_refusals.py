@@ -42,7 +42,7 @@ def read_refusal(status: int, body: bytes) -> EngineRefusal:
     try:
         said = msgspec.json.decode(body, type=_Body)
     except _UNREADABLE:
-        said = _Body(message=body.decode("utf-8", "replace").strip())
+        said = _Body(message="" if body.translate(None, _CONTROLS) != body else body.decode("utf-8", "replace").strip())
     found = _details(said.error)
     if found is None:
         found = _Details(message=said.message or _text(said.detail), code=said.code, type=said.type, param=said.param)
@@ -75,6 +75,8 @@ def is_unseen(message: str) -> bool:
     return any(sign in said for sign in _UNSEEN_SIGNS)
 
 
+_CONTROLS: Final = bytes({*range(32)} - {*b"\t\n\r"})
+"""No text holds them: it is compressed, for one."""
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 _NULL: Final = Raw(b"null")
 

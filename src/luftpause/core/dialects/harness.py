@@ -24,7 +24,13 @@ NO_SESSION: Final = HarnessSession()
 
 _PLAIN: Final = (b"x-session-id", b"session_id", b"x-affinity", b"x-litellm-session-id")
 """Headers of opencode, pi, Mistral Vibe and LiteLLM, in order of trust."""
-
+_CLAUDE_SESSION: Final = b"x-claude-code-session-id"
+_CLAUDE_AGENT: Final = b"x-claude-code-agent-id"
+_CODEX_THREAD: Final = b"thread-id"
+_CODEX_PARENT: Final = b"x-codex-parent-thread-id"
+_PLAIN_PARENT: Final = b"x-parent-session-id"
+SESSION_HEADERS: Final = (_CLAUDE_SESSION, _CLAUDE_AGENT, _CODEX_THREAD, _CODEX_PARENT, *_PLAIN, _PLAIN_PARENT)
+"""All headers that say which session a request belongs to."""
 
 _CODEX: Final = "codex:"
 _PING_EVENT: Final = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -45,19 +51,19 @@ def ping_for(session: str, dialect: str, ping: bytes) -> bytes:
 
 def harness_session(headers: Mapping[bytes, bytes]) -> HarnessSession:
     """Return the session that a request's headers name; names are in lower case."""
-    claude = _value(headers, b"x-claude-code-session-id")
+    claude = _value(headers, _CLAUDE_SESSION)
     if claude:
-        agent = _value(headers, b"x-claude-code-agent-id")
+        agent = _value(headers, _CLAUDE_AGENT)
         main = f"claude-code:{claude}:"
         return HarnessSession(session=main + agent, parent=main) if agent else HarnessSession(session=main)
-    thread = _value(headers, b"thread-id")
+    thread = _value(headers, _CODEX_THREAD)
     if thread:
-        parent = _value(headers, b"x-codex-parent-thread-id")
+        parent = _value(headers, _CODEX_PARENT)
         return HarnessSession(session=codex_session(thread), parent=codex_session(parent) if parent else "")
     for name in _PLAIN:
         session = _value(headers, name)
         if session:
-            parent = _value(headers, b"x-parent-session-id")
+            parent = _value(headers, _PLAIN_PARENT)
             return HarnessSession(session=f"session:{session}", parent=f"session:{parent}" if parent else "")
     return NO_SESSION
 

@@ -26,6 +26,9 @@ TOOL_CALLS_MAX: Final = 256
 
 ERROR_CHARS_MAX: Final = 300
 
+_NO_ERROR: Final = ("", "null", '""', "false", "0", "{}", "[]")
+"""Some engines name the member in every piece, and mean nothing by it."""
+
 
 class Observed(Struct, frozen=True, kw_only=True):
     """What an answer said.
@@ -52,7 +55,7 @@ class Observer(Protocol):
     """Bytes of an answer were fed."""
 
     done: bool
-    """The answer said that it is over, so its client may go on before the connection shows it."""
+    """The answer said that it is over or that it failed, so its client may go on before the connection shows it."""
 
     def feed(self, data: bytes) -> None:
         """Look at the next piece, cut anywhere."""
@@ -67,7 +70,7 @@ class Findings(Protocol):
     """What the documents of one answer said, put together."""
 
     over: bool
-    """One of them said that the answer is over."""
+    """One of them said that the answer is over, or told of an error: nothing of the answer follows one."""
 
     def take(self, document: bytes) -> None:
         """Add what a document says, if it can be read."""
@@ -259,7 +262,8 @@ class _Findings:
         if answer.usage is not _NULL:
             self._usage = _usage(answer.usage) or self._usage
         if answer.error is not _NULL:
-            self._error = self._error or _error(answer.error)
+            self._error = self._error or error_said(answer.error)
+            self.over = self.over or bool(self._error)
 
     def _add_calls(self, choice: _Choice, message: _Message | None) -> None:
         if message is None or not message.tool_calls:
@@ -300,6 +304,7 @@ def _usage(raw: Raw) -> Usage | None:
     )
 
 
-def _error(raw: Raw) -> str:
+def error_said(raw: Raw) -> str:
+    """Return an error member as it stands in the answer, empty where it says that there is none."""
     text = bytes(raw).decode("utf-8", "replace").strip()
-    return "" if text in ("", "null") else text[:ERROR_CHARS_MAX]
+    return "" if text in _NO_ERROR else text[:ERROR_CHARS_MAX]

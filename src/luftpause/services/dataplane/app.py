@@ -8,9 +8,11 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from types import ModuleType
 from typing import Final
 
 from luftpause.core.dialects import openai_models
+from luftpause.core.dialects.anthropic_messages import models as anthropic_models
 from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.gemini import models as gemini_models
@@ -38,13 +40,23 @@ from luftpause.telemetry.exposition import counts_of, rendered
 RUNS: Final = "/v1/runs/"
 MODELS: Final = "/v1/models"
 GEMINI_MODELS: Final = "/v1beta/models"
-_SHAPES: Final = {MODELS: openai_models, GEMINI_MODELS: gemini_models}
-"""How models are told of, by path."""
+_SHAPES: Final = {
+    MODELS: (openai_models, dialect_at(MODELS)),
+    GEMINI_MODELS: (gemini_models, dialect_at(GEMINI_MODELS)),
+}
+"""How models are told of, and that there is no such one, by path."""
+_ANTHROPIC_SHAPE: Final = (anthropic_models, dialect_at("/v1/messages"))
+_ANTHROPIC_SIGN: Final = b"anthropic-version"
+"""The header by which a client of Anthropic's is known, whose list of models stands at OpenAI's path."""
 _HEALTHY: Final = b'{"status":"ok"}'
 _HELLO: Final = b'{"service":"luftpause dataplane"}'
 PATH_SHOWN_MAX: Final = 100
 _WAY_OUT: Final = "the LLM door serves POST " + ", ".join(TURN_ROUTES) + " and GET /v1/models; a base URL ends in /v1"
 _MCP_ELSEWHERE: Final = "MCP is spoken at the runtime's own address, http://127.0.0.1:7000/mcp unless it was moved"
+_TWICE: Final = ("/v1/v1/", "/v1/v1beta/", "/v1beta/v1beta/", "/v1beta/v1/")
+_ONCE_IS_ENOUGH: Final = (
+    "this client adds the version to its base URL by itself: leave it out there, as in http://127.0.0.1:8080"
+)
 _SCHEDULER_AWAY: Final = Failure(
     code=FailureCode.SCHEDULER_AWAY, message="the scheduler is out of reach, try again in a moment"
 )
@@ -169,7 +181,8 @@ class Dataplane:
         if answer is not None and method in ("GET", "HEAD"):
             await answer(send, run)
         elif is_model and method in ("GET", "HEAD"):
-            await self._models(send, run, listing, model)
+            told = _ANTHROPIC_SHAPE if listing == MODELS and _ANTHROPIC_SIGN in headers else _SHAPES[listing]
+            await self._models(send, run, told, model)
         elif is_turn and b"sec-websocket-key" in headers:
             await _refuse_websocket(send, run, path)
         elif path.startswith(RUNS) and method == "DELETE":
@@ -194,9 +207,9 @@ class Dataplane:
         else:
             await send_body(send, run, rendered(counts), content_type=self._metrics.content_type)
 
-    async def _models(self, send: Send, run: RunId, listing: str, named: str | None) -> None:
-        """Tell of all models, or of one that is named, in the shape that belongs to the listing's path."""
-        shape, dialect = _SHAPES[listing], dialect_at(listing)
+    async def _models(self, send: Send, run: RunId, told: tuple[ModuleType, Dialect], named: str | None) -> None:
+        """Tell of all models, or of one that is named, in the shape that its client knows."""
+        shape, dialect = told
         models = await self._served(send, run, dialect)
         if models is None:
             return
@@ -285,6 +298,13 @@ async def _refuse_route(send: Send, run: RunId, path: str, method: str, allowed:
         failure = Failure(code=FailureCode.METHOD_NOT_ALLOWED, message=message)
         await send_failure(send, run, failure, dialect=dialect_at(path), more=((b"allow", allowed),))
         return
-    way_out = _MCP_ELSEWHERE if path.rstrip("/") == "/mcp" else _WAY_OUT
-    failure = Failure(code=FailureCode.NOT_FOUND, message=f"there is no route {shown!r} here: {way_out}")
-    await send_failure(send, run, failure, dialect=dialect_at(path))
+    failure = Failure(code=FailureCode.NOT_FOUND, message=f"there is no route {shown!r} here: {_way_out(path)}")
+    meant = path[path.index("/", 1) :] if path.startswith(_TWICE) else path
+    await send_failure(send, run, failure, dialect=dialect_at(meant))
+
+
+def _way_out(path: str) -> str:
+    """Return where to ask instead."""
+    if path.startswith(_TWICE):
+        return _ONCE_IS_ENOUGH
+    return _MCP_ELSEWHERE if path.rstrip("/") == "/mcp" else _WAY_OUT

@@ -45,7 +45,15 @@ _NOT_UPSTREAM: Final = _HOP_BY_HOP | {
     b"x-goog-api-key",
 }
 _NOT_UPSTREAM_PREFIXES: Final = (b"proxy-", b"x-luftpause-")
-_NOT_DOWNSTREAM: Final = _HOP_BY_HOP | {b"proxy-authenticate", RUN_HEADER, PARENT_HEADER, LEFT_OUT_HEADER}
+_OF_ITS_ADDRESS: Final = frozenset((b"alt-svc", b"clear-site-data", b"set-cookie", b"strict-transport-security"))
+"""What an engine, or a proxy before it, says of its own address: a browser would take it to be said of ours."""
+_OF_ITS_BODY: Final = frozenset(
+    (b"content-digest", b"content-encoding", b"content-length", b"content-md5", b"content-type", b"digest", b"etag")
+)
+"""What an engine says of the bytes of its body: it holds of no other ones."""
+_NOT_DOWNSTREAM: Final = (
+    _HOP_BY_HOP | _OF_ITS_ADDRESS | {b"proxy-authenticate", RUN_HEADER, PARENT_HEADER, LEFT_OUT_HEADER}
+)
 _CONNECTION_PLAIN: Final = (b"keep-alive", b"close")
 
 
@@ -125,10 +133,8 @@ def refusal_headers(headers: Iterable[Header]) -> Sequence[Header]:
 
 def for_engine(headers: Sequence[Header], names: Container[bytes]) -> list[Header]:
     """Return the client's headers that go on to the engine. `names`: the names of all of them."""
-    if b"connection" in names:
-        for name, value in headers:
-            if name == b"connection" and value.lower() not in _CONNECTION_PLAIN:
-                headers = _without_named(headers, value)
+    if b"connection" in names and any(map(_names_others, headers)):
+        headers = _without_named(headers)
     return [header for header in headers if _GOES_UPSTREAM[header[0]]]
 
 
@@ -145,8 +151,8 @@ def for_client(headers: Iterable[Header], run: RunId) -> list[Header]:
     for header in headers:
         if header[0] not in _NOT_DOWNSTREAM:
             kept.append(header)
-        elif header[0] == b"connection" and header[1].lower() not in _CONNECTION_PLAIN:
-            return for_client(_without_named(headers, header[1]), run)
+        elif _names_others(header):
+            return for_client(_without_named(headers), run)
     return kept
 
 
@@ -154,21 +160,28 @@ def reframed(headers: Iterable[Header]) -> tuple[Header, ...]:
     """Return the engine's headers that go on with a body of ours in place of its own."""
     return tuple(
         header
-        for header in headers
-        if header[0] not in _NOT_DOWNSTREAM and header[0] not in (b"content-length", b"content-type")
+        for header in _without_named(headers)
+        if header[0] not in _NOT_DOWNSTREAM and header[0] not in _OF_ITS_BODY
     )
 
 
 def retold(headers: Iterable[Header], content_type: bytes) -> list[Header]:
     """Return headers as they go with a stream of ours: of this type, and of a length that nobody knows."""
-    kept = [header for header in headers if header[0] not in (b"content-length", b"content-type")]
+    kept = [header for header in headers if header[0] not in _OF_ITS_BODY]
     return [*kept, (b"content-type", content_type)]
 
 
-def _without_named(headers: Iterable[Header], connection: bytes) -> list[Header]:
-    """Return the headers less those that a connection header names, and less it."""
-    named = {name.strip().lower() for name in connection.split(b",")} - {b"content-length", b"content-type"}
-    return [header for header in headers if header[0] not in named and header != (b"connection", connection)]
+def _names_others(header: Header) -> bool:
+    """Return whether a header names others that end at this side of the door."""
+    return header[0] == b"connection" and header[1].lower() not in _CONNECTION_PLAIN
+
+
+def _without_named(headers: Iterable[Header]) -> list[Header]:
+    """Return the headers less those that connection headers name, and less these."""
+    kept = [header for header in headers if header[0] != b"connection"]
+    lists = [value.lower().split(b",") for name, value in headers if name == b"connection"]
+    named = {name.strip() for names in lists for name in names} - {b"content-length", b"content-type"}
+    return [header for header in kept if header[0] not in named]
 
 
 def _run_id(headers: dict[bytes, bytes], name: bytes) -> RunId | None:

@@ -29,6 +29,8 @@ LINGER_S: Final = 1.0
 REFUSAL_S: Final = 5.0
 """So long an engine may take to say why it refuses."""
 
+_CODING_SHOWN_MAX: Final = 40
+
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
 
@@ -77,7 +79,7 @@ class PassingAnswer:
 
     @property
     def done(self) -> bool:
-        """Whether it said that it is over."""
+        """Whether it said that it is over, or that it failed."""
         return self.observer is not None and self.observer.done
 
     def become_stream(self) -> None:
@@ -91,6 +93,19 @@ class PassingAnswer:
         if self._dialect != CHAT:
             raise UnfitAnswerError("its answer is no event stream")
         self.back = PiecedTranslation(None)
+
+    def check_readable(self) -> None:
+        """Refuse an answer that has to be said in other words and cannot be read.
+
+        Raises:
+            UnfitAnswerError: it is compressed, which its engine was asked not to do.
+        """
+        if self.back is None or self.observer is None:
+            return
+        for name, value in self.exchange.headers:
+            if name == b"content-encoding" and value.lower() != b"identity":
+                coding = value.decode("ascii", "backslashreplace")[:_CODING_SHOWN_MAX]
+                raise UnfitAnswerError(f"its answer is compressed ({coding}), although it was asked not to do that")
 
     def linger(self) -> None:
         """Give the engine a while to end, once it is clear how the turn did; then it is not waited for any longer."""
@@ -152,7 +167,8 @@ class PassingAnswer:
     def _give_up(self, after_s: float) -> None:
         """End an answer that said so and goes on. One that is over by now, whichever way, is left alone."""
         if self.exchange.finish():
-            did = "refused" if self.observer is None else "said that its answer is over"
+            over = "told of an error" if self._failure() else "said that its answer is over"
+            did = "refused" if self.observer is None else over
             why = f"it {did} and kept the answer open for {after_s:g} s more"
             _LOGGER.warning("engine_given_up", extra={"replica": self.placement.replica, "why": why})
 

@@ -183,6 +183,7 @@ class TurnCourse:
         self._asked = None
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
+            answer.check_readable()
             if self._head_sent and self._wants_stream:
                 answer.become_stream()
             if answer.observer is None and (self._head_sent or answer.back is not None or is_odd_refusal(exchange)):

@@ -116,7 +116,7 @@ class Chat(msgspec.Struct, frozen=True):
 
     model: str
     messages: list[Message]
-    stream: bool = False
+    stream: bool | None = False
     stream_options: StreamOptions | None = None
     tools: list[Tool] | None = None
     tool_choice: str | ToolChoice | None = None
@@ -153,7 +153,7 @@ class Completion(msgspec.Struct, frozen=True):
 
     model: str
     prompt: str
-    stream: bool = False
+    stream: bool | None = False
     stream_options: StreamOptions | None = None
     max_tokens: int | None = 16
     priority: int | None = None

@@ -130,6 +130,15 @@ def test_counts_are_cumulative_and_later_ones_count() -> None:
     assert seen == Observed(finish="end_turn", usage=Usage(prompt_tokens=40, completion_tokens=2))
 
 
+def test_an_error_ends_an_answer() -> None:
+    observer = MessagesStreamObserver()
+    observer.feed(TYPICAL[0])
+    assert not observer.done
+
+    observer.feed(event("error", error={"type": "api_error"}))
+    assert observer.done
+
+
 def test_an_error_event_is_reported_and_cut() -> None:
     seen = observed(TYPICAL[0], event("error", error={"type": "api_error", "message": "x" * 1000}))
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from core.dialects.openai_responses.exchanges import GOLDEN, RESPONSES, Object, cut
 from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed
+from luftpause.core.dialects.openai_responses.observe import ResponsesStreamObserver
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.turns import Usage
 
@@ -109,6 +110,13 @@ def test_a_last_event_without_its_blank_line_is_read() -> None:
 )  # fmt: skip
 def test_endings(last: bytes, seen: Observed) -> None:
     assert observed(last) == seen
+
+
+@pytest.mark.parametrize("last", [event("error", code="x"), b'data: {"error":{"message":"no"}}\n\n'])
+def test_an_error_ends_an_answer(last: bytes) -> None:
+    observer = ResponsesStreamObserver()
+    observer.feed(last)
+    assert observer.done
 
 
 def test_of_several_errors_the_first_counts_and_of_several_usages_the_last() -> None:

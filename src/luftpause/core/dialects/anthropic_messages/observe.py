@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.marked_events import MarkedEvents, Marker
-from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed, StreamObserver
+from luftpause.core.dialects.observe import TOOL_CALLS_MAX, Observed, StreamObserver, error_said
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
@@ -149,7 +149,8 @@ class _Findings:
         elif event.type == "message_stop":
             self.over = True
         elif event.error != _NULL:
-            self._error = self._error or bytes(event.error).decode("utf-8", "replace").strip()[:ERROR_CHARS_MAX]
+            self._error = self._error or error_said(event.error)
+            self.over = self.over or bool(self._error)
 
     def _take_message(self, message: _Message | None) -> None:
         if message is None:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.marked_events import MarkedEvents, Marker
-from luftpause.core.dialects.observe import ERROR_CHARS_MAX, TOOL_CALLS_MAX, Observed, StreamObserver
+from luftpause.core.dialects.observe import TOOL_CALLS_MAX, Observed, StreamObserver, error_said
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
@@ -162,6 +162,7 @@ class _Findings:
             self.take_response(event.response)
         elif event.type == "error" or event.error != _NULL:
             self._take_error(Raw(document) if event.error == _NULL else event.error)
+            self.over = self.over or bool(self._error)
 
     def take_response(self, document: Raw) -> None:
         """Add what a response says, if it can be read."""
@@ -190,9 +191,7 @@ class _Findings:
                 self._tools[ToolName(name[:TOOL_CHARS_MAX])] = None
 
     def _take_error(self, raw: Raw) -> None:
-        text = bytes(raw).decode("utf-8", "replace").strip()
-        if text not in ("", "null"):
-            self._error = self._error or text[:ERROR_CHARS_MAX]
+        self._error = self._error or error_said(raw)
 
 
 def _reason(raw: Raw) -> str:
