@@ -2,11 +2,15 @@
 
 import asyncio
 import logging
+import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 import pytest
+import uvloop
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
@@ -41,7 +45,19 @@ open(sys.argv[1], "w").write(str(child.pid))
 sys.stdin.read()
 """
 
+HELD = """
+import os, subprocess, sys
+for apart in (False, True):
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=apart)
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(str(left.pid))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+sys.stdin.read()
+print("goodbye", file=sys.stderr)
+"""
 LAST_WORDS = """
+import os
+import signal
 import sys
 sys.stdin.read()
 for number in range(5000):
@@ -109,6 +125,31 @@ def test_a_child_that_will_not_end_is_killed(monkeypatch: pytest.MonkeyPatch, tm
                 await asyncio.sleep(0.01)
 
     assert not is_running(in_time(use()))
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_child_whose_pipes_somebody_else_holds_is_stopped_as_soon_as_it_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    for bound in ("_GRACE_S", "_LAST_WORDS_S"):
+        monkeypatch.setattr(child, bound, 3600.0)
+    path = tmp_path / "pid"
+
+    async def use() -> int:
+        async with asyncio.timeout(60), child_streams("s", [sys.executable, "-c", HELD, str(path)], {}):
+            while True:
+                if path.exists():
+                    return int(path.read_text())
+                await asyncio.sleep(0.01)
+
+    with caplog.at_level(logging.INFO, "luftpause.tools"), asyncio.Runner(loop_factory=loop_factory) as runner:
+        left = runner.run(use())
+    os.kill(left, signal.SIGKILL)  # it is in a session of its own, out of reach
+    (ended,) = [entry for entry in caplog.records if entry.message == "tool_server_ended"]
+    assert ended.__dict__["last_line"] == "goodbye"
 
 
 def test_what_a_child_started_ends_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

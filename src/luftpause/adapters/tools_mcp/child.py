@@ -12,7 +12,7 @@ import re
 import signal
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeAlias
 
 from anyio import (
@@ -42,7 +42,10 @@ _FLOOD_PAUSE_S: Final = 0.005
 for this long. What is there already is read without a look at anything else: a server that floods us would stop us."""
 
 _LAST_WORDS_S: Final = 1.0
-"""For so long the standard error of a stopped server is read on: what it said last tells most."""
+"""For so long at most the standard error of a stopped server is read on: what it said last tells most."""
+
+_SILENCE_S: Final = 0.2
+"""Once nothing came for so long that was all: whoever still holds it open has left the server's group."""
 
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})')
 
@@ -60,7 +63,7 @@ async def child_streams(name: str, argv: Sequence[str], env: Mapping[str, str]) 
     loop = asyncio.get_running_loop()
     # Not create_subprocess_exec, whose process cannot be closed while somebody else holds its pipes open.
     transport, protocol = await loop.subprocess_exec(
-        lambda: SubprocessStreamProtocol(limit=ANSWER_BYTES_MAX, loop=loop),
+        lambda: _ChildProtocol(loop),
         *argv,
         env=dict(env),
         stdin=PIPE,
@@ -81,11 +84,24 @@ async def child_streams(name: str, argv: Sequence[str], env: Mapping[str, str]) 
             group.cancel_scope.cancel()
     finally:
         with CancelScope(shield=True):
-            await _stop(process)
-            with move_on_after(_LAST_WORDS_S):
-                await _overhear(process, log)
+            await _stop(process, protocol.ended)
+            with move_on_after(_LAST_WORDS_S), suppress(TimeoutError):
+                await _overhear(process, log, _SILENCE_S)
             transport.close()
             log.close(process.returncode)
+
+
+class _ChildProtocol(SubprocessStreamProtocol):
+    """Sets `ended` once the child itself has ended. `Process.wait` may wait for everybody who holds its pipes."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=ANSWER_BYTES_MAX, loop=loop)
+        self.ended = asyncio.Event()
+
+    def process_exited(self) -> None:
+        """Take in its end."""
+        self.ended.set()
+        super().process_exited()
 
 
 async def _listen(process: Process, heard: Read, log: ChildLog) -> None:
@@ -148,15 +164,20 @@ async def _speak(process: Process, said: MemoryObjectReceiveStream[SessionMessag
         await heard.aclose()
 
 
-async def _overhear(process: Process, log: ChildLog) -> None:
+async def _overhear(process: Process, log: ChildLog, silence_s: float | None = None) -> None:
+    """Log what it says until the end of that.
+
+    Raises:
+        TimeoutError: it said nothing for so long.
+    """
     assert process.stderr is not None
-    while chunk := await process.stderr.read(65536):
+    while chunk := await asyncio.wait_for(process.stderr.read(65536), silence_s):
         log.write(chunk)
         if log.is_flooded:
             await asyncio.sleep(_FLOOD_PAUSE_S)
 
 
-async def _stop(process: Process) -> None:
+async def _stop(process: Process, ended: asyncio.Event) -> None:
     """End the child as the protocol says: close its input, then ask its whole group, then kill it. Bounded."""
     assert process.stdin is not None
     process.stdin.close()
@@ -164,7 +185,7 @@ async def _stop(process: Process) -> None:
         if number is not None:
             _signal_group(process.pid, number)
         try:
-            await asyncio.wait_for(process.wait(), _GRACE_S)
+            await asyncio.wait_for(ended.wait(), _GRACE_S)
         except TimeoutError:
             continue
         break
