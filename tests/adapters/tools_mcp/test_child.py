@@ -26,6 +26,12 @@ for line in sys.stdin:
     if asked["method"] == "long":
         padding = "x" * asked["params"]["length"]
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"padding": padding}}), flush=True)
+    elif asked["method"] == "half":
+        print('{"jsonrpc": "2.0", "id": 7, "result": {"said": "half \\\\ud83d a pair \\\\ud83d\\\\ude00"}}', flush=True)
+    elif asked["method"] == "odd":
+        print('{"jsonrpc": "2.0", "id": 8, "method": "ping", "params": 5}', flush=True)
+        print('{"jsonrpc": "2.0", "id": 7, "result": [1, 2]}', flush=True)
+        print('{"id": 7, "error": "no"}', flush=True)
     elif asked["method"] == "greet":
         print("hello there", flush=True)
         print("{}", flush=True)
@@ -95,6 +101,20 @@ def test_what_a_stopped_child_said_last_is_in_the_log(caplog: pytest.LogCaptureF
 def test_lines_that_are_no_messages_are_passed_over() -> None:
     (answer,) = in_time(heard("greet"))
     assert isinstance(answer, JSONRPCResponse)
+
+
+def test_half_of_a_surrogate_pair_costs_no_answer() -> None:
+    answer, _ = in_time(heard("half"))
+    assert isinstance(answer, JSONRPCResponse)
+    assert answer.result == {"said": "half \ufffd a pair \U0001f600"}
+
+
+def test_an_answer_that_is_no_message_is_an_error_of_its_call() -> None:
+    *answers, _ = in_time(heard("odd"))
+    assert len(answers) == 2, "what asks is no answer"
+    for answer in answers:
+        assert isinstance(answer, JSONRPCError)
+        assert (answer.id, answer.error.message) == (7, "the answer is no message of the protocol")
 
 
 @pytest.mark.parametrize("length", [ANSWER_BYTES_MAX, 3 * ANSWER_BYTES_MAX])

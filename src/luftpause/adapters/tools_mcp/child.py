@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeAlias
 
+import msgspec
 from anyio import (
     BrokenResourceError,
     CancelScope,
@@ -29,6 +30,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
 from luftpause.adapters.tools_mcp.child_log import ChildLog
+from luftpause.adapters.tools_mcp.half_pairs import without_halves
 
 ANSWER_BYTES_MAX: Final = 16 * 2**20
 """Of a longer message the call that it answers fails, and nothing else."""
@@ -48,6 +50,13 @@ _SILENCE_S: Final = 0.2
 """Once nothing came for so long that was all: whoever still holds it open has left the server's group."""
 
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})')
+
+
+class _Answer(msgspec.Struct):
+    id: int
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
 
 Streams: TypeAlias = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 Read: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
@@ -132,11 +141,29 @@ async def _next_message(stdout: asyncio.StreamReader, log: ChildLog) -> JSONRPCM
                 continue
             told = ErrorData(code=INTERNAL_ERROR, message=f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
             return JSONRPCError(jsonrpc="2.0", id=int(asked[1]), error=told)
-        try:
-            return jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
-        except (ValueError, RecursionError):
-            log.write(line)
+        message = _message_in(line)
+        if message is not None:
+            return message
+        log.write(line)
     return None
+
+
+def _message_in(line: bytes) -> JSONRPCMessage | None:
+    """Return the message that a line is, None for none. What can only be meant as an answer fails its call."""
+    text = line.decode("utf-8", "replace").encode()
+    for plain in dict.fromkeys((text, without_halves(text))):
+        try:
+            return jsonrpc_message_adapter.validate_json(plain, by_name=False)
+        except (ValueError, RecursionError):
+            continue
+    try:
+        meant = msgspec.json.decode(text, type=_Answer)
+    except (ValueError, RecursionError):
+        return None
+    if meant.result is msgspec.UNSET and meant.error is msgspec.UNSET:
+        return None
+    told = ErrorData(code=INTERNAL_ERROR, message="the answer is no message of the protocol")
+    return JSONRPCError(jsonrpc="2.0", id=meant.id, error=told)
 
 
 async def _skip_line(stdout: asyncio.StreamReader) -> None:
