@@ -109,7 +109,7 @@ def test_what_comes_while_it_is_taken_over_where_lines_stand_is_found_too() -> N
     plan = book.begin()
     first, last, new = runs[0], runs[-1], RunId("new")
     book.add([record(turn(last), 3)], 30)
-    pieces = {run: (Piece(1, 200 * place, 200),) for place, run in enumerate(runs)}
+    pieces: dict[RunId, tuple[Piece, ...]] = {run: (Piece(1, 200 * place, 200),) for place, run in enumerate(runs)}
     steps = book.end(plan, Tidied(size=1000, spans={}, pieces=pieces, toolsets={}))
     next(steps)
     assert book.size == 1030
@@ -134,7 +134,7 @@ def test_a_run_that_is_forgotten_while_it_is_taken_over_where_lines_stand_is_gon
     runs = [RunId(f"run_{number:03}") for number in range(2 * AT_ONCE)]
     over(book, *reversed(runs[1:]), runs[0])
     plan = book.begin()
-    pieces = {run: (Piece(1, 0, 200),) for run in runs}
+    pieces: dict[RunId, tuple[Piece, ...]] = {run: (Piece(1, 0, 200),) for run in runs}
     steps = book.end(plan, Tidied(size=1000, spans={}, pieces=pieces, toolsets={}))
     next(steps)
     gone = book.expire(UTC_S)
@@ -142,7 +142,8 @@ def test_a_run_that_is_forgotten_while_it_is_taken_over_where_lines_stand_is_gon
         pass
     assert gone == (runs[-1],)
     assert (book.where(runs[-1]), book.where(runs[0])) == (None, ((Piece(1, 0, 200),), ()))
-    assert (book.dead_segments(), book.begin().forgotten) == ([], {runs[-1]})
+    assert book.dead_segments() == []
+    assert book.begin().forgotten == {runs[-1]}
 
 
 def test_the_oldest_trees_go_first_and_whole() -> None:
