@@ -18,7 +18,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, TransportSecuritySettings
 from mcp_types import INVALID_REQUEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -41,6 +41,7 @@ from luftpause.telemetry.exposition import rendered
 MCP: Final = "/mcp"
 PATH_SHOWN_MAX: Final = 100
 TASK_SHOWN_MAX: Final = 200
+_REFUSALS: Final = {413: f"the request is longer than {DEFAULT_MAX_REQUEST_BODY_SIZE} bytes"}
 ARGUMENTS_SHOWN_MAX: Final = 2000
 """Characters of a waiting call's arguments, which its person is to see before deciding."""
 
@@ -118,7 +119,32 @@ class _Owned:
                 gone.set()
             return message
 
-        await self._app({**scope, "user": user, GONE_KEY: gone}, heard, send)
+        await self._app({**scope, "user": user, GONE_KEY: gone}, heard, _as_json_rpc(send))
+
+
+def _as_json_rpc(send: Send) -> Send:
+    """Return what sends refusals that the SDK writes as plain text in the shape that clients show."""
+    refused: Message | None = None
+
+    async def sent(message: Message) -> None:
+        nonlocal refused
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            headers = dict(message["headers"])
+            if headers.get(b"content-type", b"").startswith(b"text/plain") or b"content-type" not in headers:
+                refused = message
+                return
+        if refused is None:
+            await send(message)
+            return
+        start, refused = refused, None
+        text = _REFUSALS.get(start["status"]) or message.get("body", b"").decode("utf-8", "replace") or "refused"
+        body = _error(text)
+        length = str(len(body)).encode()
+        headers = {**dict(start["headers"]), b"content-type": b"application/json", b"content-length": length}
+        await send({**start, "headers": list(headers.items())})
+        await send({"type": "http.response.body", "body": body})
+
+    return sent
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
