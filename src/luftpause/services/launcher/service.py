@@ -89,6 +89,7 @@ class LauncherService:
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._is_started = False
+        self._is_ending = False
 
     async def take_over(self, *, adopt: bool) -> None:
         """Keep the engines that a launcher before us left where they are those we would start; end the rest.
@@ -132,7 +133,7 @@ class LauncherService:
             drain_s: how long turns may take to end, seconds; 0 where no door is open any more.
         """
         if drain_s:
-            self._plans = {}
+            self._plans, self._is_ending = {}, True
             self._link.join(self)
             try:
                 async with asyncio.timeout(drain_s):
@@ -176,6 +177,7 @@ class LauncherService:
             engines=tuple(each.held() for each in self._residents.values()),
             parking=0 if self._kv_files is None else self._plan.parking,
             kv=() if self._kv_files is None else self._kv_files.kept(),
+            is_ending=self._is_ending,
         )
 
     def ordered(self, order: ModelOrder) -> None:
