@@ -27,7 +27,7 @@ from luftpause.services.launcher.kv_saving import KvSaving
 from luftpause.services.launcher.memory import memory_back
 from luftpause.services.launcher.ollama import OllamaError, OllamaModels
 from luftpause.services.launcher.planning import LauncherPlan, ModelPlan
-from luftpause.services.launcher.residents import Resident, looks_out_of_memory
+from luftpause.services.launcher.residents import Resident, looks_out_of_memory, says_out_of_memory
 
 _LOG = logging.getLogger("luftpause.launcher")
 _CLOSE_MARGIN_S: Final = 1.0
@@ -339,7 +339,8 @@ class LauncherService:
         except OllamaError as error:
             if not resident.leaving:
                 self._forget(model)
-                self._tell(LoadFailed(model=model, cause=str(error)))
+                short = says_out_of_memory(str(error))
+                self._tell(LoadFailed(model=model, cause=str(error), out_of_memory=short))
             return
         if not resident.leaving:
             resident.replica = self._ollama.replica(resident.plan)
