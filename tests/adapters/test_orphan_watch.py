@@ -1,6 +1,7 @@
 """What a killed launcher left lives on as long as allowed, and no longer."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,13 +24,13 @@ from luftpause.adapters.orphan_watch import watched
 from luftpause.adapters.process_marks import ProcessMarks
 from luftpause.adapters.tether import WORD_VARIABLE
 marks = ProcessMarks(Path(sys.argv[1]))
-with watched(Path(sys.argv[1]), float(sys.argv[2]), 1.0):
+with watched(marks, float(sys.argv[2]), 1.0):
     word = marks.new_word()
     argv = [sys.executable, "-c", "import time; time.sleep(600)"]
     engine = subprocess.Popen(argv, env={**os.environ, WORD_VARIABLE: word}, stdout=subprocess.DEVNULL)
     marks.keep("m-1", word, engine.pid)
     print(engine.pid, flush=True)
-    if sys.argv[3:]:
+    if sys.argv[3:] == ["ends"]:
         engine.kill()
         engine.wait()
         marks.drop(word)
@@ -107,3 +108,60 @@ def test_nothing_is_watched_that_outlives_nobody() -> None:
     with watched(None, 1.0, 1.0):
         assert {row.pid for row in process_table.rows() if row.parent == os.getpid()} <= children
     assert WORD_VARIABLE not in os.environ
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
+def test_engines_whose_marks_are_gone_are_ended_at_once_since_nobody_could_find_them(tmp_path: Path, how: str) -> None:
+    folder = tmp_path / "marks"
+    launcher, engine = start(folder, 600.0)
+    (watch,) = watches(folder)
+    with launcher:
+        if how == "moved":
+            folder.rename(tmp_path / "elsewhere")
+        else:
+            shutil.rmtree(folder)
+        if how == "replaced":
+            folder.write_text("a file")
+        launcher.kill()
+    try:
+        until_gone(engine)
+        deadline = time.monotonic() + WAIT_S
+        while how != "replaced" and list(folder.iterdir()):
+            assert time.monotonic() < deadline
+    finally:
+        os.kill(watch, signal.SIGKILL)
+
+
+def test_a_watch_that_was_started_again_knows_of_marks_from_before(tmp_path: Path) -> None:
+    folder = tmp_path / "marks"
+    launcher, engine = start(folder, 600.0)
+    (first,) = watches(folder)
+    with launcher:
+        os.kill(first, signal.SIGKILL)
+        deadline = time.monotonic() + WAIT_S
+        while watches(folder) in ([], [first]):
+            assert time.monotonic() < deadline
+        (second,) = watches(folder)
+        shutil.rmtree(folder)
+        launcher.kill()
+    try:
+        until_gone(engine)
+    finally:
+        os.kill(second, signal.SIGKILL)
+
+
+def test_a_watch_that_listens_no_more_is_ended_and_the_next_one_told(tmp_path: Path) -> None:
+    """Its launcher never waits for it."""
+    marks = ProcessMarks(tmp_path / "marks")
+    with watched(marks, 600.0, 1.0):
+        deadline = time.monotonic() + WAIT_S
+        while not (found := watches(tmp_path / "marks")):  # it has its own words only once its program runs
+            assert time.monotonic() < deadline
+        (first,) = found
+        os.kill(first, signal.SIGSTOP)
+        for _ in range(1000):
+            marks.keep("m-1", marks.new_word(), os.getpid())
+        until_gone(first)
+        while watches(tmp_path / "marks") in ([], [first]):
+            assert time.monotonic() < deadline
+    assert watches(tmp_path / "marks") == []

@@ -23,6 +23,7 @@ from luftpause.assembly.declared import (
 )
 from luftpause.config.problems import ConfigError
 from luftpause.config.schema import Config
+from luftpause.core.dialects.edits import Edit
 from luftpause.core.model.turns import ServiceClass
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.runtime.orders import RuntimeSettings
@@ -64,6 +65,7 @@ KEYS: list[tuple[str, object, Reader, object]] = [
     ("dataplane.body_timeout", "7s", dataplane("body_timeout_s"), 7.0),
     ("dataplane.caller_bytes", 9, dataplane("caller_bytes"), 9),
     ("dataplane.caller_bytes", 9, runtime("caller_bytes"), 9),
+    ("dataplane.edits", ["id_slot"], dataplane("edits"), frozenset((Edit.ID_SLOT,))),
     ("dataplane.renew_period", "7s", dataplane("renew_period_s"), 7.0),
     ("dataplane.renew_period", "2m", dataplane("renew_period_s"), 75.0),  # an eighth of the turn timeout
     ("scheduler.turn_timeout", "8s", dataplane("renew_period_s"), 1.0),

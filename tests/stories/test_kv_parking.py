@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from stories.launching import WAIT_S, model, models, until
 from stories.programs import Program, running
 from stories.set_ups import FREE_PORTS, write
-from stories.test_launcher import WAIT_S, model, models, until
 
 ENGINE = (
     '["${python}", "-m", "luftpause", "fake-engine", "--port", "${port}", "--model", "${model}", '

@@ -9,9 +9,9 @@ import httpx2
 import pytest
 
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
+from stories.launching import models
 from stories.programs import Program, running
 from stories.set_ups import FREE_PORTS, write
-from stories.test_launcher import models
 
 MODEL = find_local_model()
 pytestmark = [

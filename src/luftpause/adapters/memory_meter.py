@@ -1,6 +1,7 @@
 """What memory this machine has, and what an engine takes of it: RAM from Linux, accelerators from NVML if there.
 
 NVML is asked through the optional package `nvidia-ml-py`; without it, accelerators are known from the config alone.
+An accelerator that is split (MIG) tells what all of its parts hold together, where we may know.
 """
 
 import importlib
@@ -34,7 +35,7 @@ def ram_budget(cgroup_limit: Path = _CGROUP_LIMIT) -> int:
 
 
 class MachineMemory:
-    """See `MemoryMeter`.
+    """See `MemoryMeter`. What cannot be measured is warned about, once: what the config says of it stands then.
 
     Args:
         accelerators: NVML's index by the name that the config gives a device; the first one is 0.
@@ -42,7 +43,11 @@ class MachineMemory:
 
     def __init__(self, accelerators: Mapping[DeviceId, int]) -> None:
         self._accelerators = accelerators
-        self._nvml = _nvml() if accelerators else None
+        self._warned: set[DeviceId] = set()
+        self._nvml = self._begun() if accelerators else None
+        if self._nvml is not None:
+            for device in accelerators:
+                self.free(device)  # so that one that is not there is told at the start
 
     def taken(self, pid: int, device: DeviceId) -> int:
         """Return what a process and all its children hold on a device, bytes; 0 where nobody can tell."""
@@ -51,13 +56,18 @@ class MachineMemory:
         if self._nvml is None or device not in self._accelerators:
             return 0
         family = process_table.family_of(pid)
+        held: dict[int, int] = {}
         try:
             handle = self._nvml.nvmlDeviceGetHandleByIndex(self._accelerators[device])
-            running = self._nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+            # What computes with Vulkan is listed with those that draw; what does both, twice.
+            computing = self._nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+            for each in (*computing, *self._nvml.nvmlDeviceGetGraphicsRunningProcesses(handle)):
+                if each.pid in family:
+                    held[each.pid] = max(held.get(each.pid, 0), each.usedGpuMemory or 0)
         except self._nvml.NVMLError as error:
-            _LOG.debug("nvml_failed", extra={"device": device, "error": str(error)})
+            self._warn(device, error)
             return 0
-        return sum(each.usedGpuMemory or 0 for each in running if each.pid in family)
+        return sum(held.values())
 
     def free(self, device: DeviceId) -> int | None:
         """Return what is free on an accelerator, bytes; None for RAM, which is back when its process is gone."""
@@ -66,19 +76,30 @@ class MachineMemory:
         try:
             handle = self._nvml.nvmlDeviceGetHandleByIndex(self._accelerators[device])
             free: int = self._nvml.nvmlDeviceGetMemoryInfo(handle).free
-        except self._nvml.NVMLError:
+        except self._nvml.NVMLError as error:
+            self._warn(device, error)
             return None
         return free
 
+    def _begun(self) -> ModuleType | None:
+        """Return the library, None where it is missing or finds no driver."""
+        try:
+            library = importlib.import_module("pynvml")
+        except ImportError:
+            self._warn_all("the package nvidia-ml-py is not installed")
+            return None
+        try:
+            library.nvmlInit()
+        except library.NVMLError as error:
+            self._warn_all(error)
+            return None
+        return library
 
-def _nvml() -> ModuleType | None:
-    try:
-        library = importlib.import_module("pynvml")
-    except ImportError:
-        return None
-    try:
-        library.nvmlInit()
-    except library.NVMLError as error:
-        _LOG.info("nvml_unusable", extra={"error": str(error)})
-        return None
-    return library
+    def _warn_all(self, why: object) -> None:
+        for device in self._accelerators:
+            self._warn(device, why)
+
+    def _warn(self, device: DeviceId, why: object) -> None:
+        if device not in self._warned:
+            self._warned.add(device)
+            _LOG.warning("device_not_measured", extra={"device": device, "why": f"{why}; only estimates count there"})

@@ -1,7 +1,8 @@
 """Ends what a launcher left when it was killed: `orphan_watch FOLDER WAIT_S GRACE_S PID STARTED`, run with `python -m`.
 
-The launcher holds its input open. Once that ends, the launcher is gone: after a wait, in which the next one may adopt
-its engines, those that nobody adopted are ended. So none outlives its launcher for longer than was allowed.
+The launcher tells it of its marks and holds its input open. Once that ends, the launcher is gone: after a wait, in
+which the next one may adopt its engines, those that nobody adopted are ended. So none outlives its launcher for longer
+than was allowed, and those whose marks somebody moved or deleted, which nobody could find, not even for so long.
 """
 
 import logging
@@ -10,13 +11,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from luftpause.adapters import process_table
-from luftpause.adapters.process_marks import ProcessMarks, ProcessOwner
+from luftpause.adapters.process_marks import Mark, ProcessMarks, ProcessOwner
 
 _LOG: Final = logging.getLogger("luftpause.launcher")
 _PAUSE_S: Final = 0.5
@@ -24,20 +27,21 @@ _RESTARTS_MAX: Final = 10
 
 
 @contextmanager
-def watched(folder: Path | None, wait_s: float, grace_s: float) -> Iterator[None]:
+def watched(marks: ProcessMarks | None, wait_s: float, grace_s: float) -> Iterator[None]:
     """Have this process watched for the length of a block, at whose end nothing of it may be left.
 
     Args:
-        folder: where its marks lie; None: nothing of it outlives it.
+        marks: its marks; None: nothing of it outlives it.
         wait_s: how long its engines may live on when it is killed, seconds.
         grace_s: how long each may take to end then before it is killed, seconds.
     """
     own = process_table.row_of(os.getpid())
-    if folder is None or own is None:
+    if marks is None or marks.folder is None or own is None:
         yield
         return
-    arguments = (str(folder), str(wait_s), str(grace_s), str(own.pid), str(own.started))
-    watch = _Watch((sys.executable, "-m", "luftpause.adapters.orphan_watch", *arguments))
+    arguments = (str(marks.folder), str(wait_s), str(grace_s), str(own.pid), str(own.started))
+    watch = _Watch((sys.executable, "-m", "luftpause.adapters.orphan_watch", *arguments), marks)
+    marks.witnessed_by(watch.tell)
     try:
         yield
     finally:
@@ -51,13 +55,20 @@ class _Watch:
         OSError: it cannot be started.
     """
 
-    def __init__(self, argv: tuple[str, ...]) -> None:
+    def __init__(self, argv: tuple[str, ...], marks: ProcessMarks) -> None:
         self._argv = argv
+        self._marks = marks
         self._is_over = threading.Event()
         self._lock = threading.Lock()
         self._process = self._start()
         self._keeper = threading.Thread(target=self._keep, daemon=True, name="orphan-watch")
         self._keeper.start()
+
+    def tell(self, line: bytes) -> None:
+        """Tell it of a mark, without waiting. One that does not listen is ended, and the next one told all."""
+        with self._lock:
+            if not _is_told(self._process, line):
+                self._process.kill()
 
     def close(self) -> None:
         """End it."""
@@ -69,13 +80,18 @@ class _Watch:
             pass
 
     def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             self._argv,
+            bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C at a terminal is for its launcher
         )
+        assert process.stdin is not None, "it has a pipe"
+        os.set_blocking(process.stdin.fileno(), False)
+        _is_told(process, self._marks.testimony())
+        return process
 
     def _keep(self) -> None:
         for _ in range(_RESTARTS_MAX):
@@ -96,13 +112,39 @@ class _Watch:
             _LOG.error("orphan_watch_given_up", extra={"restarts": _RESTARTS_MAX})
 
 
+def _is_told(process: subprocess.Popen[bytes], lines: bytes) -> bool:
+    """Write to a watch; say whether it took all."""
+    assert process.stdin is not None, "it has a pipe"
+    try:
+        return not lines or process.stdin.write(lines) == len(lines)
+    except (OSError, ValueError):  # it has ended: the next one is told
+        return True
+
+
+def _told(lines: Iterable[bytes]) -> Collection[Mark]:
+    """Return the marks of what may still run once its launcher tells no more."""
+    marks: dict[str, Mark] = {}
+    for line in lines:
+        try:
+            told = msgspec.json.decode(line, type=Mark | str)
+        except msgspec.DecodeError:  # cut off in the middle
+            continue
+        if isinstance(told, str):
+            marks.pop(told, None)
+        else:
+            marks[told.word] = told
+    return marks.values()
+
+
 def main(arguments: list[str]) -> int:
-    """Wait until the launcher is gone, and then some; see to its orphans."""
+    """Listen until the launcher is gone, and wait then some; see to its orphans."""
     folder, wait_s, grace_s = Path(arguments[0]), float(arguments[1]), float(arguments[2])
     launcher = ProcessOwner(pid=int(arguments[3]), started=int(arguments[4]))
-    sys.stdin.buffer.read()
+    told = _told(sys.stdin.buffer)
+    marks = ProcessMarks(folder)
+    marks.end_unmarked(told, grace_s)
     time.sleep(wait_s)
-    ProcessMarks(folder).stop_orphans(grace_s, of=launcher)
+    marks.stop_orphans(grace_s, of=launcher)
     return 0
 
 

@@ -15,7 +15,7 @@ import secrets
 import signal
 import stat
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -36,6 +36,7 @@ _WORD: Final = re.compile(r"[0-9a-f]{32}")
 _NOBODY: Final = 0
 """The owner of a process whose mark is damaged."""
 MARK_BYTES_MAX: Final = 4096
+Witness = Callable[[bytes], None]
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +77,17 @@ class ProcessMarks:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = folder if process_table.is_known() else None
+        self.folder: Final = folder if process_table.is_known() else None
+        self._kept: dict[str, Mark] = {}
+        self._witness: Witness | None = None
+
+    def witnessed_by(self, witness: Witness) -> None:
+        """Have all that is remembered from now on told, in any thread: lines with a mark, or the word of an old one."""
+        self._witness = witness
+
+    def testimony(self) -> bytes:
+        """Return all that is remembered now, in such lines."""
+        return b"".join(map(_line, tuple(self._kept.values())))
 
     def new_word(self) -> str:
         """Return a word for the next process, to be put into its environment."""
@@ -84,21 +95,21 @@ class ProcessMarks:
 
     def new_output(self, word: str) -> Path | None:
         """Make a pipe with a name for what a process writes, so that another launcher can read on; None: it cannot."""
-        if self._folder is None:
+        if self.folder is None:
             return None
         path = self.output_of(word)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.mkfifo(path, 0o600)
         except OSError as error:
-            _LOG.warning("process_output_unnamed", extra={"folder": str(self._folder), "error": str(error)})
+            _LOG.warning("process_output_unnamed", extra={"folder": str(self.folder), "error": str(error)})
             return None
         return path
 
     def output_of(self, word: str) -> Path:
         """Return where that pipe is. Only for marks that are kept."""
-        assert self._folder is not None, "no marks are kept"
-        return self._folder / f"{word}{_OUTPUT}"
+        assert self.folder is not None, "no marks are kept"
+        return self.folder / f"{word}{_OUTPUT}"
 
     def keep(self, name: str, word: str, pid: int, *, launch: str = "", port: int = 0) -> bool:
         """Remember a process that was just started, or, with 0 for its id, one that is about to be.
@@ -106,7 +117,7 @@ class ProcessMarks:
         A folder that cannot be written is warned about, once each time. Return whether it is remembered as asked; what
         an earlier call remembered of it stays.
         """
-        if self._folder is None:
+        if self.folder is None:
             return False
         own, row = process_table.row_of(os.getpid()), process_table.row_of(pid)
         if own is None or (pid and row is None):
@@ -123,8 +134,9 @@ class ProcessMarks:
             port=port,
             survives=self.output_of(word).exists(),
         )
+        self._remember(mark)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._write(mark)
         except OSError as error:
             _LOG.warning("process_mark_lost", extra={"engine": name, "error": str(error)})
@@ -133,11 +145,13 @@ class ProcessMarks:
 
     def drop(self, word: str) -> None:
         """Forget a process that has ended with all its children."""
-        if self._folder is None:
+        if self.folder is None:
             return
+        if self._kept.pop(word, None) is not None and self._witness is not None:
+            self._witness(_line(word))
         for suffix in (_SUFFIX, _OUTPUT):
             with contextlib.suppress(OSError):
-                (self._folder / f"{word}{suffix}").unlink(missing_ok=True)
+                (self.folder / f"{word}{suffix}").unlink(missing_ok=True)
 
     def claim(self, of: ProcessOwner | None = None, *, ending: bool = False) -> tuple[Mark, ...]:
         """Return what a launcher that is gone left behind, as ours from now on. Blocks for milliseconds.
@@ -150,10 +164,10 @@ class ProcessMarks:
             of: the launcher that is meant; None: all that are gone.
             ending: we claim them only to end them.
         """
-        if self._folder is None or not self._folder.is_dir():
+        if self.folder is None or not self.folder.is_dir():
             return ()
         own, boot = process_table.row_of(os.getpid()), process_table.boot_id()
-        with _alone(self._folder):
+        with _alone(self.folder):
             lost = [mark for mark in self._marks() if not _is_owned(mark, boot) and _is_from(mark, of)]
             alive = carriers_of({mark.word for mark in lost if mark.boot == boot}) if lost else {}
             claimed = []
@@ -173,6 +187,7 @@ class ProcessMarks:
                 )
                 with contextlib.suppress(OSError):  # it is ended or adopted all the same
                     self._write(mine)
+                self._remember(mine)
                 claimed.append(mine)
         return tuple(claimed)
 
@@ -193,15 +208,43 @@ class ProcessMarks:
         for mark in left.values():
             _LOG.error("orphan_stays", extra={"engine": mark.name, "pid": mark.pid})
 
+    def end_unmarked(self, marks: Collection[Mark], grace_s: float) -> None:
+        """End what a launcher that is gone left and whose marks are gone, too: nobody could adopt or find it.
+
+        Blocks as `end` does. Meanwhile the next launcher can claim it as well.
+        """
+        own = process_table.row_of(os.getpid())
+        if self.folder is None or own is None:
+            return
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _alone(self.folder):
+            alive = carriers_of({mark.word for mark in marks if _WORD.fullmatch(mark.word)})
+            owner = {"owner_pid": own.pid, "owner_started": own.started, "ending": True, "survives": False}
+            lost = [
+                msgspec.structs.replace(mark, **owner)
+                for mark in marks
+                if mark.word in alive and not (self.folder / f"{mark.word}{_SUFFIX}").exists()
+            ]
+            for mark in lost:
+                with contextlib.suppress(OSError):
+                    self._write(mark)
+        self.end(lost, grace_s)
+
     def stop_orphans(self, grace_s: float, *, of: ProcessOwner | None = None) -> tuple[str, ...]:
         """End what a launcher that is gone left behind, and return the names."""
         claimed = self.claim(of, ending=True)
         self.end(claimed, grace_s)
         return tuple(mark.name for mark in claimed)
 
+    def _remember(self, mark: Mark) -> None:
+        self._kept[mark.word] = mark
+        if self._witness is not None:
+            self._witness(_line(mark))
+
     def _write(self, mark: Mark) -> None:
-        assert self._folder is not None, "no marks are kept"
-        path = self._folder / f"{mark.word}{_SUFFIX}"
+        assert self.folder is not None, "no marks are kept"
+        path = self.folder / f"{mark.word}{_SUFFIX}"
         part = path.with_suffix(".part")
         text = msgspec.json.encode(mark)
         if len(text) > MARK_BYTES_MAX:
@@ -223,8 +266,8 @@ class ProcessMarks:
         return any(process_table.has_open(row.pid, output) for row in process_table.rows() if row.pid not in family)
 
     def _marks(self) -> Iterable[Mark]:
-        assert self._folder is not None, "no marks are kept"
-        for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
+        assert self.folder is not None, "no marks are kept"
+        for path in sorted(self.folder.glob(f"*{_SUFFIX}")):
             if _WORD.fullmatch(path.stem) is None:
                 _LOG.warning("process_mark_strange", extra={"path": str(path)})
                 continue  # we never wrote it, so nothing that it says counts
@@ -237,6 +280,11 @@ class ProcessMarks:
             except (OSError, msgspec.DecodeError):
                 _LOG.warning("process_mark_damaged", extra={"path": str(path)})
                 yield _damaged(path.stem)
+
+
+def _line(told: Mark | str) -> bytes:
+    """Return a mark, or the word of one that is over, as a line."""
+    return msgspec.json.encode(told) + b"\n"
 
 
 def leader_of(mark: Mark) -> ProcessRow | None:

@@ -13,6 +13,7 @@ from luftpause.config.launcher_schema import Launcher
 from luftpause.config.problems import ConfigError, Problem
 from luftpause.config.schema import Config
 from luftpause.config.units import seconds, size_bytes
+from luftpause.core.dialects.edits import Edit
 from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId
 from luftpause.core.model.principals import Principal
 from luftpause.core.model.replicas import Endpoint, EngineKind, ReplicaKind, ReplicaSpec
@@ -125,6 +126,7 @@ def dataplane_settings(config: Config) -> DataplaneSettings:
         ),
         link_timeout_s=seconds(config.dataplane.link_timeout),
         looks_inside=routing(config).looks_inside,
+        edits=frozenset(map(Edit, config.dataplane.edits)),
     )
 
 

@@ -348,7 +348,7 @@ async def launcher_part(
             kv_folder=folder,
         )
         launcher = LauncherService(planned, tools, link=links.orders, replicas=links.replicas, on_change=on_change)
-        outlived = marks_folder(config) if config.launcher.adopt else None
+        outlived = marks if config.launcher.adopt else None
         with watched(outlived, seconds(config.launcher.adopt_within), planned.stop_grace_s):
             try:
                 await launcher.take_over(adopt=config.launcher.adopt)

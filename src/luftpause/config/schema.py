@@ -7,10 +7,12 @@ The `Attributes` sections are what the generated reference and the JSON schema s
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from luftpause.config.launcher_schema import Launcher
 from luftpause.config.value_types import (
+    REQUEST_EDITS,
     AllowedHost,
     Duration,
     Engine,
@@ -18,6 +20,7 @@ from luftpause.config.value_types import (
     OptionalSize,
     Origin,
     Port,
+    RequestEdit,
     Section,
     Size,
     ToolServerName,
@@ -102,6 +105,8 @@ class Dataplane(Section, frozen=True):
         keepalive_after: a streaming client that waits this long gets its 200 and a first sign of life.
         keepalive: time between two signs of life until the engine's first byte; "0s" sends none.
         connect_timeout: an engine that cannot be reached within this, TLS included, is unreachable.
+        edits: what may be set in a request where that is due: `model` (its engine's own name for it), `id_slot` (a
+            run's own place), `stream` and its usage (llama.cpp notices only then that a client left).
         engine_idle: a connection to an engine without a request is closed after this; SGLang closes its own after 5 s.
         caller_bytes: the header `x-luftpause-caller` is cut at so many bytes: names stand in every status and metric.
         renew_period: open turns show the scheduler a sign of life this often, and 8 times within its `turn_timeout`.
@@ -121,6 +126,7 @@ class Dataplane(Section, frozen=True):
     keepalive: Duration = "10s"
     connect_timeout: Duration = "2s"
     engine_idle: Duration = "4s"
+    edits: list[RequestEdit] = msgspec.field(default_factory=lambda: list(REQUEST_EDITS))
     caller_bytes: Annotated[int, Meta(ge=1, le=4096)] = 128
     renew_period: Duration = "1m"
     link_retry: Duration = "500ms"

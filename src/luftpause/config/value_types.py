@@ -1,6 +1,6 @@
 """The types of single values in `luftpause.toml`, and what all its sections share."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -32,6 +32,8 @@ Duration = Annotated[
     Meta(pattern=f"^{_DURATION}$", title="duration", examples=["10m", "500ms", "2h30m"]),
 ]
 KvParking = Literal["auto", "off"]
+RequestEdit = Literal["model", "id_slot", "stream", "stream_options.include_usage"]
+REQUEST_EDITS: Final[tuple[RequestEdit, ...]] = get_args(RequestEdit)
 Size = Annotated[
     str,
     Meta(

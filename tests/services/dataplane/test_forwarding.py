@@ -10,6 +10,7 @@ from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, 
 from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
 from luftpause.core.dialects.chat_assembly import ChatAssembly
 from luftpause.core.dialects.dialect import Peek, Translation
+from luftpause.core.dialects.edits import ALL_EDITS, Edit
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ModelName, ReplicaId, ToolCallId
@@ -277,3 +278,30 @@ def test_llama_server_leaves_no_trace_in_a_whole_answer() -> None:
             assert json.loads(reply.body)["choices"][0]["message"]["content"] == "hi"
 
     run_bounded(main())
+
+
+def renamed() -> Placement:
+    return replace(in_slot(), engine=EngineKind.LLAMA_CPP, model=ModelName("own"))
+
+
+def test_every_change_to_a_request_is_named_and_only_those_that_are_allowed_are_made() -> None:
+    request = msgspec.structs.replace(asked(), model="m")
+    made = forward(request, renamed(), speaks=True)
+    assert made.edits == (Edit.STREAM, Edit.INCLUDE_USAGE, Edit.MODEL, Edit.ID_SLOT)
+    assert {edit.value.partition(".")[0] for edit in made.edits} == {"stream", "stream_options", "model", "id_slot"}
+    assert forward(asked(), placement(), speaks=True).edits == ()
+    assert forward(request, renamed(), speaks=True, allowed=frozenset()).request.body == BODY
+    for edit in Edit:
+        left = forward(request, renamed(), speaks=True, allowed=ALL_EDITS - {edit}).edits
+        assert edit not in left
+    no_usage = forward(request, renamed(), speaks=True, allowed=frozenset((Edit.STREAM,)))
+    assert json.loads(no_usage.request.body) == {"model": "m", "stream": True, "x": 1.0}
+
+
+def test_messages_are_said_as_a_chat_for_a_slot_only_where_one_may_be_told() -> None:
+    message = b'{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}'
+    at = "/v1/messages"
+    request = Asked(dialect=AnthropicMessages(), target=at.encode(), path=at, stream=True, headers=(), body=message)
+    assert forward(request, in_slot(), speaks=True).edits == (Edit.ID_SLOT,)
+    as_it_came = forward(request, in_slot(), speaks=True, allowed=ALL_EDITS - {Edit.ID_SLOT})
+    assert (as_it_came.request.body, as_it_came.edits) == (message, ())

@@ -1,3 +1,4 @@
+from luftpause.core.dialects.edits import Edit
 from luftpause.core.model.turns import ServiceClass
 from luftpause.services.dataplane.counts import GONE, DoorCounts
 from luftpause.services.dataplane.metrics import DataplaneMetrics
@@ -32,3 +33,13 @@ def test_what_is_left_out_is_counted_and_new_once() -> None:
     text = rendered(counts_of(DataplaneMetrics(counts, lambda: 0))).decode()
     assert 'luftpause_dataplane_tools_left_out_total{tool="web_search"} 3.0' in text
     assert 'luftpause_dataplane_tools_left_out_total{tool="mcp"} 1.0' in text
+
+
+def test_what_is_changed_in_a_request_is_counted_by_member() -> None:
+    counts = DoorCounts()
+    counts.edited([Edit.STREAM, Edit.INCLUDE_USAGE])
+    counts.edited([Edit.STREAM])
+
+    text = rendered(counts_of(DataplaneMetrics(counts, lambda: 0))).decode()
+    assert 'luftpause_dataplane_edits_total{member="stream"} 2.0' in text
+    assert 'luftpause_dataplane_edits_total{member="stream_options.include_usage"} 1.0' in text

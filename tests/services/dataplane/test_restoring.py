@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.engine_http.scripted_engine import Received, ScriptedEngine, Visit, answer, run_bounded
+from adapters.raw_client import fetch
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.core.model.ids import ReplicaId, TurnId
 from luftpause.core.model.replicas import Endpoint, Placement
@@ -61,7 +62,9 @@ def test_whatever_fails_is_said_in_one_line(
 
 
 @pytest.mark.parametrize("status", [b"200 OK", b"400 No"])
-def test_a_turn_waits_for_its_restore_goes_to_its_slot_and_tells_how_long_it_took(status: bytes) -> None:
+def test_a_turn_waits_for_its_restore_goes_to_its_slot_and_tells_how_long_it_took(
+    status: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async def story() -> None:
         asked: list[Received] = []
 
@@ -75,10 +78,14 @@ def test_a_turn_waits_for_its_restore_goes_to_its_slot_and_tells_how_long_it_too
 
         async with open_door(ScriptedEngine(script)) as door:
             door.scheduler.restore = "run-7.kv"
-            assert (await door.chat(body=b'{"model":"m"}')).status == 200
+            with caplog.at_level("INFO"):
+                assert (await door.chat(body=b'{"model":"m"}')).status == 200
             (ending,) = door.scheduler.endings
             assert isinstance(ending, TurnFinished)
             assert (ending.restore_s is not None) is (status == b"200 OK")
+            assert [vars(each)["members"] for each in caplog.records if each.message == "request_edited"] == ["id_slot"]
+            metrics = (await fetch(door.url, b"GET", b"/metrics")).body
+            assert b'luftpause_dataplane_edits_total{member="id_slot"} 1.0' in metrics
         slots, turn = asked
         assert slots.line.startswith(b"POST /slots/2?action=restore ")
         assert json.loads(slots.body) == {"filename": "run-7.kv"}

@@ -62,7 +62,7 @@ def _described(model: ModelPlan) -> str:
     engine = model.engines[0]
     program = Path(engine.argv[0]).name
     many = f"{engine.instances} times " if engine.instances > 1 else ""
-    file = f", {engine.file.path.name}" if engine.file is not None else ""
+    file = f", {engine.files[0].path.name}" if engine.files else ""
     memory = f", about {spec.memory / MIB:,.0f} MiB of {spec.device}" if spec.memory else ", memory not known yet"
     return f"{many}{program}{file}{memory}"
 

@@ -1,6 +1,7 @@
-"""Changes to a request body, from HOUSE's closed table: a member set, every other value kept as it was written."""
+"""The closed table of changes to a request body: a member set, every other value kept as it was written."""
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -9,6 +10,18 @@ from msgspec import Raw
 from luftpause.core.dialects.request import BadRequestError
 
 _DECODE_MEMBERS: Final = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class Edit(Enum):
+    """A change to what a client asked for; the value is the member that is set."""
+
+    MODEL = "model"
+    ID_SLOT = "id_slot"
+    STREAM = "stream"
+    INCLUDE_USAGE = "stream_options.include_usage"
+
+
+ALL_EDITS: Final = frozenset(Edit)
 
 
 def with_members(body: bytes, members: Mapping[str, object]) -> bytes:

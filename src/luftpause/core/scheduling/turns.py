@@ -22,7 +22,7 @@ from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.reasons import HoldReason
 from luftpause.core.scheduling.residency import parking
 from luftpause.core.scheduling.residency.holding import why_model_held
-from luftpause.core.scheduling.residency.refusing import why_refused
+from luftpause.core.scheduling.residency.refusing import goes_along, why_refused
 from luftpause.core.scheduling.residency.state import Model
 from luftpause.core.scheduling.residency.uses import left, model_of
 from luftpause.core.scheduling.services import KIND_WORDS, offered
@@ -82,6 +82,13 @@ def unknown_model(draft: Draft, kind: ReplicaKind, model: ModelName) -> Refusal:
     known = {each for of_kind, each in offered(draft.serving, draft.residency) if of_kind is kind}
     message = no_such_model(f"{KIND_WORDS[kind]} replica", model, known)
     return Refusal(reason=RefusalReason.UNKNOWN_MODEL, message=message)
+
+
+def dropped(draft: Draft, model: Model) -> Refusal:
+    """Return the refusal of a turn whose model is declared no longer: it is known no more, or its launcher ends."""
+    if draft.residency.launchers[model.launcher].is_ending:
+        return goes_along(model)
+    return unknown_model(draft, model.spec.kind, model.name)
 
 
 def end(draft: Draft, turn: TurnId, now: Instant, *, finished: TurnFinished | None = None) -> None:
@@ -156,8 +163,10 @@ def end_part(draft: Draft, run: Run, now: Instant, *, why: str) -> None:
 
 
 def _why_refused(draft: Draft, arrival: TurnArrived, model: Model | None, now: Instant) -> Refusal | None:
-    if model is None or model.is_dropped:
+    if model is None:
         return unknown_model(draft, arrival.kind, arrival.model)
+    if model.is_dropped:
+        return dropped(draft, model)
     return why_refused(draft, model, now)
 
 

@@ -1,10 +1,13 @@
 """What the dataplane counts, as plain numbers on the way of a turn; `metrics` has Prometheus' words for them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
+from luftpause.core.dialects.edits import Edit
 from luftpause.core.model.turns import ServiceClass
 from luftpause.telemetry.tallies import Tally
+
+T = TypeVar("T")
 
 GONE: Final = "gone"
 """The status counted for a client that left before its answer began."""
@@ -40,11 +43,13 @@ class DoorCounts:
     Attributes:
         by_class: the counts of each class; None: of requests that were refused before it was known.
         tools_left_out: how often each tool was offered in a request and no engine was told of it.
+        edits: how often each change was made to a request.
     """
 
     def __init__(self) -> None:
         self.by_class: dict[ServiceClass | None, Counts] = {kind: Counts() for kind in (*ServiceClass, None)}
         self.tools_left_out: dict[str, int] = {}
+        self.edits: dict[Edit, int] = {}
 
     def of(self, service_class: ServiceClass | None) -> Counts:
         """Return the counts of a class; None: of requests that were refused before it was known."""
@@ -52,8 +57,16 @@ class DoorCounts:
 
     def left_out(self, tools: Iterable[str]) -> bool:
         """Count tools that a request offered and no engine was told of; return whether one of them is new here."""
-        new = False
-        for tool in tools:
-            new = new or tool not in self.tools_left_out
-            self.tools_left_out[tool] = self.tools_left_out.get(tool, 0) + 1
-        return new
+        return _counted(tools, self.tools_left_out)
+
+    def edited(self, edits: Iterable[Edit]) -> bool:
+        """Count changes that were made to a request; return whether one of them is new here."""
+        return _counted(edits, self.edits)
+
+
+def _counted(found: Iterable[T], counts: dict[T, int]) -> bool:
+    new = False
+    for each in found:
+        new = new or each not in counts
+        counts[each] = counts.get(each, 0) + 1
+    return new

@@ -7,14 +7,14 @@ Knows neither sockets nor the scheduler.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Final, cast
 
 import msgspec
 
 from luftpause.core.dialects.chat_assembly import ChatAssembly, CompletionAssembly
 from luftpause.core.dialects.dialect import Dialect, TranslatedDialect, WayBack
-from luftpause.core.dialects.edits import with_members
+from luftpause.core.dialects.edits import ALL_EDITS, Edit, with_members
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError, read_members
 from luftpause.core.dialects.said import Said
@@ -30,7 +30,10 @@ _MESSAGES: Final = "messages"
 """llama-server (b11549) cannot be told a slot in its words, but in those of Chat Completions."""
 _IN_SLOTS: Final = (CHAT_PATH, COMPLETIONS.encode(), b"/v1/responses")
 """Where llama-server takes `id_slot`."""
-_AS_STREAM: Final = {"stream": True, "stream_options": {"include_usage": True}}
+_AS_STREAM: Final[Mapping[Edit, tuple[str, object]]] = {
+    Edit.STREAM: ("stream", True),
+    Edit.INCLUDE_USAGE: ("stream_options", {"include_usage": True}),
+}
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,15 +65,19 @@ class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
             it is that as it comes.
         assembles: makes what puts its answer together, where it is asked for a stream and the client wants none.
         left_out: the tools, by name, that the client offers and the engine is not told of.
+        edits: what was changed in what the client, or a translation, said.
     """
 
     request: EngineRequest
     back: WayBack | None
     assembles: Assembles | None = None
     left_out: Sequence[str] = ()
+    edits: tuple[Edit, ...] = ()
 
 
-def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "") -> Forwarded:
+def forward(
+    asked: Asked, placement: Placement, *, speaks: bool, turn: str = "", allowed: Set[Edit] = ALL_EDITS
+) -> Forwarded:
     """Return what the engine of a placement is sent: the model under the engine's own name for it.
 
     Args:
@@ -78,57 +85,70 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "")
         placement: where the turn runs.
         speaks: whether the engine speaks the client's dialect.
         turn: what no other turn is called.
+        allowed: the changes that may be made where they are due.
 
     Raises:
         BadRequestError: the engine does not speak the client's dialect, and the request cannot be said in its own.
     """
-    forwarded = _said(asked, placement, speaks=speaks, turn=turn)
+    forwarded = _said(asked, placement, speaks=speaks, turn=turn, allowed=allowed)
     request = forwarded.request
-    members: dict[str, object] = {}
-    is_renamed = asked.model and placement.model and asked.model != placement.model
+    members: dict[Edit, object] = {}
+    is_renamed = asked.model and placement.model and asked.model != placement.model and Edit.MODEL in allowed
     if is_renamed and (forwarded.back is not None or _names_model(request.body)):
-        members["model"] = placement.model  # not in Gemini's own words, where the path does
-    if placement.slot is not None and request.path.partition(b"?")[0] in _IN_SLOTS:
-        members["id_slot"] = placement.slot
+        members[Edit.MODEL] = placement.model  # not in Gemini's own words, where the path does
+    if _has_slot(placement, allowed) and request.path.partition(b"?")[0] in _IN_SLOTS:
+        members[Edit.ID_SLOT] = placement.slot
     if not members:
         return forwarded
     try:
-        body = with_members(request.body, members)
+        body = with_members(request.body, {edit.value: value for edit, value in members.items()})
     except BadRequestError:
-        if "model" in members:
+        if Edit.MODEL in members:
             raise
         return forwarded  # legal, and yet only the engine can read it
     edited = EngineRequest(method=request.method, path=request.path, headers=request.headers, body=body)
-    return Forwarded(request=edited, back=forwarded.back, assembles=forwarded.assembles, left_out=forwarded.left_out)
+    return Forwarded(
+        request=edited,
+        back=forwarded.back,
+        assembles=forwarded.assembles,
+        left_out=forwarded.left_out,
+        edits=(*forwarded.edits, *members),
+    )
 
 
-def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str) -> Forwarded:
+def _has_slot(placement: Placement, allowed: Set[Edit]) -> bool:
+    return placement.slot is not None and Edit.ID_SLOT in allowed
+
+
+def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str, allowed: Set[Edit]) -> Forwarded:
     dialect = asked.dialect
-    unnoticed = placement.engine is EngineKind.LLAMA_CPP and not asked.stream
+    unnoticed = placement.engine is EngineKind.LLAMA_CPP and not asked.stream and Edit.STREAM in allowed
     if dialect.name == CHAT:
         if not unnoticed or _is_never_streamed(asked.body):
             return Forwarded(request=_request(asked, CHAT_PATH, asked.body), back=None)
-        return _as_stream(asked, asked.body, ChatAssembly)
+        return _as_stream(asked, asked.body, ChatAssembly, allowed)
     if isinstance(dialect, SingleRequest):
-        return _single(asked, dialect.sent(asked.target, asked.body, placement, speaks=speaks), unnoticed=unnoticed)
-    is_slotless = placement.slot is not None and dialect.name == _MESSAGES
+        sent = dialect.sent(asked.target, asked.body, placement, speaks=speaks)
+        return _single(asked, sent, allowed, unnoticed=unnoticed)
+    is_slotless = _has_slot(placement, allowed) and dialect.name == _MESSAGES
     if not speaks or unnoticed:
-        return _translated(asked, turn, unnoticed=unnoticed)
+        return _translated(asked, turn, allowed, unnoticed=unnoticed)
     if is_slotless:
         with contextlib.suppress(BadRequestError):
-            return _translated(asked, turn, unnoticed=False)
+            return _translated(asked, turn, allowed, unnoticed=False)
     return Forwarded(request=_request(asked, asked.target, asked.body), back=None)
 
 
-def _translated(asked: Asked, turn: str, *, unnoticed: bool) -> Forwarded:
+def _translated(asked: Asked, turn: str, allowed: Set[Edit], *, unnoticed: bool) -> Forwarded:
     translation = cast("TranslatedDialect", asked.dialect).translate(asked.path, asked.body, turn)
     if unnoticed:
-        streamed = _as_stream(asked, translation.request, ChatAssembly)
+        streamed = _as_stream(asked, translation.request, ChatAssembly, allowed)
         return Forwarded(
             request=streamed.request,
             back=translation,
             assembles=streamed.assembles,
             left_out=translation.left_out,
+            edits=streamed.edits,
         )
     request = _request(asked, CHAT_PATH, translation.request)
     return Forwarded(request=request, back=translation, left_out=translation.left_out)
@@ -142,12 +162,12 @@ def is_event_stream(headers: Sequence[Header]) -> bool:
     return False
 
 
-def _single(asked: Asked, sent: Sent, *, unnoticed: bool) -> Forwarded:
+def _single(asked: Asked, sent: Sent, allowed: Set[Edit], *, unnoticed: bool) -> Forwarded:
     if unnoticed and sent.back is not None and sent.target == CHAT_PATH:
-        streamed = _as_stream(asked, sent.body, ChatAssembly)
-        return Forwarded(request=streamed.request, back=sent.back, assembles=streamed.assembles)
+        streamed = _as_stream(asked, sent.body, ChatAssembly, allowed)
+        return Forwarded(request=streamed.request, back=sent.back, assembles=streamed.assembles, edits=streamed.edits)
     if unnoticed and asked.path == COMPLETIONS and _is_one_completion(sent.body):
-        return _as_stream(asked, sent.body, CompletionAssembly, sent.target)
+        return _as_stream(asked, sent.body, CompletionAssembly, allowed, sent.target)
     return Forwarded(request=_request(asked, sent.target, sent.body), back=sent.back)
 
 
@@ -178,12 +198,15 @@ def _is_one_completion(body: bytes) -> bool:
     return isinstance(asked.get("prompt"), str) and asked.get("n") in (None, 1)
 
 
-def _as_stream(asked: Asked, body: bytes, assembles: Assembles, path: bytes = CHAT_PATH) -> Forwarded:
+def _as_stream(
+    asked: Asked, body: bytes, assembles: Assembles, allowed: Set[Edit], path: bytes = CHAT_PATH
+) -> Forwarded:
+    edits = tuple(edit for edit in _AS_STREAM if edit in allowed)
     try:
-        body = with_members(body, _AS_STREAM)
+        body = with_members(body, dict(_AS_STREAM[edit] for edit in edits))
     except BadRequestError:  # legal, and yet only the engine can read it
         return Forwarded(request=_request(asked, path, body), back=None)
-    return Forwarded(request=_request(asked, path, body), back=None, assembles=assembles)
+    return Forwarded(request=_request(asked, path, body), back=None, assembles=assembles, edits=edits)
 
 
 def _request(asked: Asked, path: bytes, body: bytes) -> EngineRequest:

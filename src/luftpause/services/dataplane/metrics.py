@@ -57,3 +57,9 @@ class DataplaneMetrics(Collector):
         for tool, count in self._counts.tools_left_out.items():
             left_out.add_metric((tool,), count)
         yield left_out
+        edits = CounterMetricFamily(
+            "luftpause_dataplane_edits", "Requests sent on with this member set by the door", labels=("member",)
+        )
+        for edit, count in self._counts.edits.items():
+            edits.add_metric((edit.value,), count)
+        yield edits

@@ -1,7 +1,9 @@
 """What can be set about a dataplane."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
+from luftpause.core.dialects.edits import ALL_EDITS, Edit
 from luftpause.core.model.ids import CALLER_BYTES_MAX
 
 
@@ -17,6 +19,7 @@ class DataplaneSettings:
         keepalive_after_s: a streaming client without an answer gets its 200 and a first sign of life then, seconds.
         looks_inside: whether pictures and code in a request decide where it goes when nobody knows its model.
         keepalive_s: from one sign of life to the next until the engine's first byte, seconds; 0 sends none.
+        edits: the changes that may be made to a request.
         link_timeout_s: how long a question that is not a turn (models, end of a run) waits for the scheduler, seconds.
     """
 
@@ -28,3 +31,4 @@ class DataplaneSettings:
     keepalive_after_s: float = 20.0
     keepalive_s: float = 10.0
     looks_inside: bool = False
+    edits: Set[Edit] = ALL_EDITS

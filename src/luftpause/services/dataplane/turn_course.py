@@ -166,7 +166,8 @@ class TurnCourse:
             speaks = self._dialect.name == CHAT or await self._around.spoken.at(placement, self._dialect.name)
             if placement.restore:
                 self._restore_s = await restore(self._around.engines, placement, turn)
-            forwarded = forward(asked, placement, speaks=speaks, turn=turn)
+            allowed = self._around.settings.edits
+            forwarded = forward(asked, placement, speaks=speaks, turn=turn, allowed=allowed)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
         except BadRequestError as error:
             turns.end(turn, TurnFailed(turn=turn, cause=str(error)))
@@ -208,6 +209,9 @@ class TurnCourse:
             self._told = (*self._told, (LEFT_OUT_HEADER, names.encode()))
             if self._around.counts.left_out(forwarded.left_out):
                 _LOGGER.info("tools_left_out", extra={"tools": names, "dialect": self._dialect.name})
+        if forwarded.edits and self._around.counts.edited(forwarded.edits):
+            members = ", ".join(edit.value for edit in forwarded.edits)
+            _LOGGER.info("request_edited", extra={"members": members, "replica": placement.replica})
 
     async def _pass_on(self, answer: PassingAnswer) -> None:
         """Send an answer on as it comes, and look at it in passing."""

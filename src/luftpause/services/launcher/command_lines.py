@@ -1,6 +1,6 @@
-"""The command line of each kind of engine, and the arguments that only the launcher may give it.
+"""The command line of each kind of engine.
 
-Pure: starts nothing and looks at no file. How a llama.cpp server is called here, it is told.
+Starts nothing. How a llama.cpp server is called here, it is told.
 """
 
 import re
@@ -12,64 +12,47 @@ from typing import Final, NamedTuple, assert_never
 from luftpause.config.launcher_schema import LauncherModel
 from luftpause.config.problems import shown
 from luftpause.ports.processes import LocalEngine
+from luftpause.services.launcher.engine_arguments import UnusableError, engine_arguments
+from luftpause.services.launcher.model_files import ModelFile
 
 PORT_PLACEHOLDER: Final = "${port}"
 SLOTS_PLACEHOLDER: Final = "${slots}"
 _PLACEHOLDER: Final = re.compile(r"\$\{([^}]*)\}")
-_PLACE: Final = frozenset(("--host", "--port"))
-_OWNED: Final[Mapping[str, frozenset[str]]] = {
-    "llama.cpp": _PLACE
-    | {"-m", "--model", "-mu", "--model-url", "-dr", "--docker-repo", "-a", "--alias", "--api-prefix", "--reuse-port"}
-    | {"--slot-save-path"}
-    | {"-hf", "-hfr", "--hf-repo", "-hff", "--hf-file", "-hfv", "-hfrv", "--hf-repo-v", "-hffv", "--hf-file-v"}
-    | {"-md", "--model-draft", "--spec-draft-model", "-hfd", "-hfrd", "--hf-repo-draft", "--spec-draft-hf"}
-    | {"-mv", "--model-vocoder", "-mmu", "--mmproj-url"}
-    | {"--models-dir", "--models-preset", "--models-max", "--models-autoload"},
-    "vllm": _PLACE
-    | {"--model", "--model-tag", "--served-model-name", "--config", "--uds", "--speculative-config", "--headless"},
-    "sglang": _PLACE
-    | {"--model", "--model-path", "--served-model-name", "--config"}
-    | {"--speculative-draft-model-path", "--speculative-draft"},
-    "ollama": frozenset(),
-    "command": frozenset(),
-}
-"""Options that say which file is opened, what else is loaded and where it listens: ours to set."""
-_OWNED_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
-    "llama.cpp": ("--fim-", "--gpt-oss-", "--embd-"),
-    "vllm": ("--speculative-config.",),
-}
-"""Ready-made options that name a model to fetch, and the dotted ways to say an owned one."""
-_ABBREVIATES: Final = frozenset(("vllm", "sglang"))
-"""Their parsers take any beginning of an option for it."""
-_OWNED_ENV: Final = re.compile(r"LLAMA_ARG_(MODEL|HF_|DOCKER|HOST|PORT|ALIAS|MMPROJ_URL).*|HF_MODEL")
 
 
 class Place(NamedTuple):
-    """Where an engine listens, and where it writes the KV of its slots; None: nowhere."""
+    """Where an engine listens, where files must lie, and where it writes the KV of its slots; None: nowhere."""
 
     host: str
+    model_dir: str
     kv_folder: Path | None = None
 
 
-class UnusableError(Exception):
-    """What is wrong with one key of a model."""
+class CommandLine(NamedTuple):
+    """Program and arguments, with `${port}` where the port belongs, and the files that the arguments name.
 
-    def __init__(self, key: str, what: str) -> None:
-        super().__init__(what)
-        self.key = key
-        self.what = what
+    Empty for a backend that is not started.
+    """
+
+    argv: tuple[str, ...] = ()
+    files: tuple[ModelFile, ...] = ()
 
 
-def command_line(model: LauncherModel, file: Path | None, engine: LocalEngine | None, where: Place) -> tuple[str, ...]:
-    """Return program and arguments, with `${port}` where the port belongs; none for a backend that is not started.
+def command_line(model: LauncherModel, file: Path | None, engine: LocalEngine | None, where: Place) -> CommandLine:
+    """Return how a model's engine is started. `file`: the model's; `engine`: what runs GGUF files here, if anything.
 
     Raises:
         UnusableError: it cannot be started as it stands.
     """
-    host, kv_folder = where
-    known = _known(model, file, kv_folder)
-    args = [_filled(word, known, "args") for word in model.args]
-    _refuse_owned(model, args)
+    known = _known(model, file, where.kv_folder)
+    given = engine_arguments(model, [_filled(word, known, "args") for word in model.args], where.model_dir)
+    return CommandLine(_argv(model, file, engine, where, given.words), given.files)
+
+
+def _argv(
+    model: LauncherModel, file: Path | None, engine: LocalEngine | None, where: Place, args: Sequence[str]
+) -> tuple[str, ...]:
+    host, kv_folder = where.host, where.kv_folder
     match model.backend:
         case "llama.cpp":
             if engine is None:
@@ -90,7 +73,7 @@ def command_line(model: LauncherModel, file: Path | None, engine: LocalEngine | 
         case "ollama":
             return ()
         case "command":
-            return _own_command(model, known, args)
+            return _own_command(model, _known(model, file, kv_folder), args)
         case _:
             assert_never(model.backend)
 
@@ -137,22 +120,6 @@ def _needed(file: Path | None, model: LauncherModel) -> Path:
     if file is None:
         raise UnusableError("model_path", f"is missing; backend {shown(model.backend)} needs the model's file")
     return file
-
-
-def _refuse_owned(model: LauncherModel, args: Sequence[str]) -> None:
-    owned = _OWNED[model.backend]
-    for word in args:
-        option = word.partition("=")[0]
-        if option.startswith("--"):
-            option = option.replace("_", "-")  # these programs take either
-        is_owned = option in owned or option.startswith(_OWNED_PREFIXES.get(model.backend, ("\0",)))
-        if model.backend in _ABBREVIATES and len(option) > len("--") and option.startswith("--"):
-            is_owned = is_owned or any(each.startswith(option) for each in owned)
-        if is_owned:
-            raise UnusableError("args", f"{shown(word)} is set by the launcher; use model_path, port or name")
-    for name in model.env:
-        if owned and _OWNED_ENV.fullmatch(name):
-            raise UnusableError("env", f"{shown(name)} is set by the launcher; use model_path, port or name")
 
 
 def _filled(word: str, known: Mapping[str, str], key: str) -> str:

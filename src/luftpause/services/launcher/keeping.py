@@ -275,7 +275,7 @@ class EngineKeeper:
             CouldNotStartError: it did not start.
         """
         plan = instance.plan
-        fault = plan.file.fault() if plan.file is not None else ""
+        fault = next((found for file in plan.files if (found := file.fault())), "")
         if fault:
             raise CouldNotStartError(fault)
         tries = 1 if plan.port else _PORT_TRIES

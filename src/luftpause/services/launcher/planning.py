@@ -21,13 +21,14 @@ from luftpause.core.processes.state import BACKOFF_S
 from luftpause.ports.processes import Launch, LocalEngine
 from luftpause.services.launcher.command_lines import (
     SLOTS_PLACEHOLDER,
+    CommandLine,
     Place,
-    UnusableError,
     command_line,
     parks,
     stop_command_line,
     with_port,
 )
+from luftpause.services.launcher.engine_arguments import UnusableError
 from luftpause.services.launcher.model_files import ModelFile, model_file
 
 LOCAL: Final = LauncherId("local")
@@ -55,7 +56,7 @@ class EnginePlan:
         stop_argv: what ends it instead of a signal; empty: signals do.
         port: 0 takes a free one at each start.
         host: the address that it listens on and is reached at.
-        file: looked at again before each start; None where it opens none of ours.
+        files: those of ours that it opens, the model's first; each is looked at again before each start.
         parks: whether its slots can be saved to files.
         device: where it takes its memory.
         memory: what one such process is thought to take there, bytes; 0: nobody knows.
@@ -73,7 +74,7 @@ class EnginePlan:
     health: str
     engine: EngineKind
     readiness_timeout_s: float
-    file: ModelFile | None = None
+    files: tuple[ModelFile, ...] = ()
     parks: bool = False
     device: DeviceId = RAM
     memory: int = 0
@@ -103,9 +104,8 @@ class ModelPlan:
         return BACKOFF_S if self.spec.auto_restart and len(self.engines) > 1 else ()
 
     def stamp(self) -> str:
-        """Return what differs once its file is another one; empty where it opens none of ours."""
-        file = self.engines[0].file if self.engines else None
-        return "" if file is None else file.stamp()
+        """Return what differs once a file of it is another one; empty where it opens none of ours."""
+        return "\n".join(file.stamp() for file in self.engines[0].files) if self.engines else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,13 +185,14 @@ def _model_plan(launcher: Launcher, model: LauncherModel, machine: Machine) -> M
     if fault:
         raise UnusableError("model_path", fault)
     kv_folder = _kv_folder(launcher, machine) if model.instances == 1 else None
-    argv = command_line(model, file.path if file else None, machine.engine, Place(launcher.host, kv_folder))
+    place = Place(launcher.host, launcher.model_dir, kv_folder)
+    line = command_line(model, file.path if file else None, machine.engine, place)
     memory = size_bytes(model.memory) if model.memory else _guess(model, file)
-    engines = tuple(_instances(launcher, model, argv, file, machine)) if argv else ()
+    engines = tuple(_instances(launcher, model, line, file, machine)) if line.argv else ()
     return ModelPlan(
-        spec=_spec(launcher, model, memory, build=_build(model, argv, kv_folder)),
+        spec=_spec(launcher, model, memory, build=_build(model, line.argv, kv_folder)),
         engines=engines,
-        ollama_url="" if argv else model.url.rstrip("/"),
+        ollama_url="" if line.argv else model.url.rstrip("/"),
     )
 
 
@@ -225,7 +226,7 @@ def _spec(launcher: Launcher, model: LauncherModel, memory: int, *, build: str) 
 
 
 def _instances(
-    launcher: Launcher, model: LauncherModel, argv: tuple[str, ...], file: ModelFile | None, machine: Machine
+    launcher: Launcher, model: LauncherModel, line: CommandLine, file: ModelFile | None, machine: Machine
 ) -> Iterable[EnginePlan]:
     own_env = machine.engine.env if machine.engine and model.backend == "llama.cpp" else {}
     memory = size_bytes(model.memory) if model.memory else _guess(model, file)
@@ -235,7 +236,7 @@ def _instances(
             models=tuple(ModelName(name) for name in (model.name, *model.aliases)),
             instance=instance,
             instances=model.instances,
-            argv=argv,
+            argv=line.argv,
             stop_argv=stop_command_line(model, file.path if file else None),
             port=model.port,
             host=launcher.host,
@@ -243,7 +244,7 @@ def _instances(
             health=model.health,
             engine=_KINDS[model.backend],
             readiness_timeout_s=seconds(model.readiness_timeout),
-            file=file,
+            files=(*((file,) if file is not None else ()), *line.files),
             parks=parks(model, _kv_folder(launcher, machine) if model.instances == 1 else None),
             device=DeviceId(model.device),
             memory=memory // model.instances,

@@ -27,7 +27,7 @@ from luftpause.services.launcher.kv_saving import KvSaving
 from luftpause.services.launcher.memory import memory_back
 from luftpause.services.launcher.ollama import OllamaError, OllamaModels
 from luftpause.services.launcher.planning import LauncherPlan, ModelPlan
-from luftpause.services.launcher.residents import Resident, looks_out_of_memory
+from luftpause.services.launcher.residents import Resident, looks_out_of_memory, says_out_of_memory
 
 _LOG = logging.getLogger("luftpause.launcher")
 _CLOSE_MARGIN_S: Final = 1.0
@@ -89,6 +89,7 @@ class LauncherService:
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._is_started = False
+        self._is_ending = False
 
     async def take_over(self, *, adopt: bool) -> None:
         """Keep the engines that a launcher before us left where they are those we would start; end the rest.
@@ -132,7 +133,7 @@ class LauncherService:
             drain_s: how long turns may take to end, seconds; 0 where no door is open any more.
         """
         if drain_s:
-            self._plans = {}
+            self._plans, self._is_ending = {}, True
             self._link.join(self)
             try:
                 async with asyncio.timeout(drain_s):
@@ -176,6 +177,7 @@ class LauncherService:
             engines=tuple(each.held() for each in self._residents.values()),
             parking=0 if self._kv_files is None else self._plan.parking,
             kv=() if self._kv_files is None else self._kv_files.kept(),
+            is_ending=self._is_ending,
         )
 
     def ordered(self, order: ModelOrder) -> None:
@@ -337,7 +339,8 @@ class LauncherService:
         except OllamaError as error:
             if not resident.leaving:
                 self._forget(model)
-                self._tell(LoadFailed(model=model, cause=str(error)))
+                short = says_out_of_memory(str(error))
+                self._tell(LoadFailed(model=model, cause=str(error), out_of_memory=short))
             return
         if not resident.leaving:
             resident.replica = self._ollama.replica(resident.plan)

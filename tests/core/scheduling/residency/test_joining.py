@@ -3,10 +3,12 @@
 import math
 
 from core.scheduling.builders import World, arrived, finished, placed, refused
-from core.scheduling.residency.words import GIB, down, engine, joined, model, up
+from core.scheduling.residency.words import GIB, down, ending, engine, joined, model, up
 from luftpause.core.model.ids import LauncherId, ModelName
 from luftpause.core.model.models import EnginePhase
+from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import LauncherLost
 from luftpause.core.scheduling.residency.joining import LOAD_S
@@ -137,3 +139,30 @@ def test_figures_that_mean_nothing_are_guessed() -> None:
 def test_a_launcher_that_nobody_knows_cannot_be_lost() -> None:
     world = World()
     assert world.tell(LauncherLost(launcher=BOX)) == ()
+
+
+def test_a_launcher_that_ends_has_what_waits_for_its_models_refused_as_shut_down() -> None:
+    world = World()
+    world.tell(joined(model("A"), model("B")))
+    world.tell_all([arrived("t1", model="A"), up("A"), arrived("t2", model="B")])
+    assert known(world, B).phase is ModelPhase.LOADING
+    world.tell(ending(engine("A"), engine("B", EnginePhase.LOADING)))
+    assert known(world).is_dropped
+    (late,) = [each.why for each in world.tell(arrived("t3", model="A")) if isinstance(each, RefuseTurn)]
+    (held,) = [each.why for each in world.tell(down("B")) if isinstance(each, RefuseTurn)]
+    assert {late.reason, held.reason} == {RefusalReason.SHUTTING_DOWN}
+    assert held.message == "model 'B' is not to be had: its launcher 'box' is shutting down"
+    assert world.state.turns, "what is in flight goes on"
+    world.tell_all([finished("t1"), down("A")])
+    (gone,) = [each.why for each in world.tell(arrived("t4", model="A")) if isinstance(each, RefuseTurn)]
+    assert gone.reason is RefusalReason.UNKNOWN_MODEL
+
+
+def test_a_launcher_that_comes_back_after_its_end_has_its_models_as_before() -> None:
+    world = World()
+    world.tell_all([joined(model("A")), ending(), LauncherLost(launcher=BOX), joined(model("A"))])
+    world.tell(arrived("t", model="A"))
+    assert placed(world.tell(up("A"))) == [("t", "box/A")]
+    world.tell(joined())
+    (why,) = [each.why for each in world.tell(arrived("t2", model="A")) if isinstance(each, RefuseTurn)]
+    assert why.reason is RefusalReason.UNKNOWN_MODEL, "dropped by its settings, not by an end"

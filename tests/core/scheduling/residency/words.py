@@ -1,5 +1,7 @@
 """Short ways to say what launchers report in tests: memory in GiB, so that what is guessed of it is of a size too."""
 
+from dataclasses import replace
+
 from luftpause.core.model.ids import DeviceId, KvFile, LauncherId, ModelName, ReplicaId
 from luftpause.core.model.models import RAM, Device, EnginePhase, HeldEngine, ModelGroup, ModelSpec
 from luftpause.core.model.parked_kv import SavedKv
@@ -61,6 +63,11 @@ def joined(
     return LauncherJoined(
         launcher=LauncherId(launcher), devices=devices, catalogue=catalogue, engines=engines, parking=parking, kv=kv
     )
+
+
+def ending(*engines: HeldEngine) -> LauncherJoined:
+    """Let the launcher `box` say that it ends, with what it still has."""
+    return replace(joined(engines=engines), is_ending=True)
 
 
 def replica_of(name: str, replica: str = "") -> ReplicaSpec:

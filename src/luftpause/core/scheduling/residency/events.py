@@ -25,6 +25,7 @@ class LauncherJoined:
         engines: its processes, those that are being stopped included.
         parking: what all files with KV may take together, bytes; 0: it keeps none.
         kv: the files that it has.
+        is_ending: it takes its models along, for good or until it is started again.
     """
 
     launcher: LauncherId
@@ -33,6 +34,7 @@ class LauncherJoined:
     engines: tuple[HeldEngine, ...] = ()
     parking: int = 0
     kv: tuple[SavedKv, ...] = ()
+    is_ending: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

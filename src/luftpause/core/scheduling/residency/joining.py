@@ -26,7 +26,8 @@ def join(draft: Draft, event: LauncherJoined, now: Instant) -> None:
     """Take in all that a launcher tells."""
     name = event.launcher
     devices = Map({device.device: max(0, device.memory) for device in event.devices})
-    launcher = Launcher(connected=True, devices=devices, parking=max(0, event.parking))
+    parking_max = max(0, event.parking)
+    launcher = Launcher(connected=True, devices=devices, parking=parking_max, is_ending=event.is_ending)
     launchers = draft.residency.launchers.set(name, launcher)
     draft.residency = draft.residency._replace(launchers=launchers)
     engines = {engine.model: engine for engine in event.engines}

@@ -19,6 +19,12 @@ def why_refused(draft: Draft, model: Model, now: Instant) -> Refusal | None:
     return None if short is None else refusal_of(model, short)
 
 
+def goes_along(model: Model) -> Refusal:
+    """Return the refusal of turns for a model whose launcher ends."""
+    message = f"model '{model.name}' is not to be had: its launcher '{model.launcher}' is shutting down"
+    return Refusal(reason=RefusalReason.SHUTTING_DOWN, message=message)
+
+
 def left_alone(model: Model, now: Instant) -> Refusal:
     """Return the refusal of turns for a model that failed too often."""
     message = f"model '{model.name}' failed {model.failures} times in a row and is left alone for a while"

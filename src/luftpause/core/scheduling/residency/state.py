@@ -164,11 +164,13 @@ class Launcher(NamedTuple):
     Attributes:
         devices: the budget of each of its memories, bytes.
         parking: what all files with KV may take together, bytes; 0: it keeps none.
+        is_ending: what it declares no longer goes with it.
     """
 
     connected: bool
     devices: Map[DeviceId, int]
     parking: int = 0
+    is_ending: bool = False
 
 
 class Residency(NamedTuple):

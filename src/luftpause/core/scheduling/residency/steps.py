@@ -19,7 +19,7 @@ from luftpause.core.scheduling.residency.reasons import LoadReason, UnloadReason
 from luftpause.core.scheduling.residency.state import NOBODY, Model, ModelPhase
 from luftpause.core.scheduling.residency.uses import without_model
 from luftpause.core.scheduling.standings import Payer
-from luftpause.core.scheduling.turns import leave_queue, unknown_model
+from luftpause.core.scheduling.turns import dropped, leave_queue
 
 NEWEST_LOAD_WEIGHT: Final = 0.5
 
@@ -134,7 +134,7 @@ def gone(draft: Draft, model: Model, now: Instant) -> Model | None:
     model = undeclare(draft, end_charge(draft, model), now)
     if model.is_dropped:
         parking.drop_all(draft, model)
-        refuse_waiters(draft, model, unknown_model(draft, model.spec.kind, model.name), now)
+        refuse_waiters(draft, model, dropped(draft, model), now)
         draft.residency = without_model(draft.residency, model.name)
         return None
     knows = model.is_measured and model.build == model.spec.build
