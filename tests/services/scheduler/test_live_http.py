@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from starlette.types import Message, Receive, Scope, Send
 
 from luftpause.adapters.http_server import HttpServer
 from luftpause.core.model.ids import TurnId
@@ -17,7 +18,7 @@ from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.live_http import LiveHttp, Surroundings
 from services.scheduler.asking import ask
 from services.scheduler.run_trees import RUNTIME, FakeRunTrees
-from services.scheduler.running import eventually, offer, run, soon, spec, started
+from services.scheduler.running import offer, run, soon, spec, started
 
 DECISION = {"handle": "h1", "call": "c1", "allow": True}
 
@@ -133,10 +134,20 @@ def test_a_reader_that_takes_nothing_is_cut_and_its_seat_is_free(monkeypatch: py
 def test_the_stream_is_events_that_nobody_keeps_and_ends_when_the_door_closes() -> None:
     async def story() -> None:
         live = LiveHttp(started(spec("a")), Surroundings())
-        app = httpx2.ASGITransport(app=Starlette(routes=live.routes()))
-        async with httpx2.AsyncClient(transport=app, base_url="http://box") as client:
+        app, heard = Starlette(routes=live.routes()), asyncio.Event()
+
+        async def overheard(scope: Scope, receive: Receive, send: Send) -> None:
+            async def told(message: Message) -> None:
+                await send(message)
+                if message.get("body"):
+                    heard.set()
+
+            await app(scope, receive, told)
+
+        transport = httpx2.ASGITransport(app=overheard)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://box") as client:
             asked = asyncio.create_task(client.get("/events"))
-            await eventually(lambda: live.feed.is_watched)
+            await soon(heard.wait())
             live.close()
             answer = await soon(asked)
         assert answer.headers["content-type"].startswith("text/event-stream")
