@@ -1,5 +1,5 @@
 # Thin wrappers; everything also works without make: sh scripts/up, sh scripts/test, sh scripts/check.
-.PHONY: check fix test nightly clients conformance bench compile swap docs up venv lock
+.PHONY: check fix test nightly clients conformance newcomer bench compile swap docs up venv lock
 
 check: venv
 	@sh scripts/check
@@ -20,6 +20,9 @@ clients:
 
 conformance:
 	@sh scripts/conformance
+
+newcomer:
+	@sh scripts/newcomer
 
 bench: venv
 	@.venv/bin/luftpause bench all --results benchmarks/results/bench

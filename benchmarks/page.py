@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from luftpause.adapters.http_server import HttpServer
+from luftpause.cli.serve import run_service
 from luftpause.core.model.ids import ToolCallId, ToolName, TurnId
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnFinished
@@ -73,11 +74,11 @@ def _sub_agent(number: int, turns: int) -> TreeRun:
     return TreeRun(handle=f"run_{number}", task=task, status="Running", model="m", parent=parent, subtree=costs)
 
 
-async def serve(runs: int) -> None:
-    """Run a scheduler that is as busy as said, until the process is ended."""
+async def serve(runs: int, stop: asyncio.Event) -> None:
+    """Run a scheduler that is as busy as said, until it is told to stop."""
     service = started(*(spec(f"replica-{number}") for number in range(REPLICAS)))
-    app = SchedulerHttp(service, Surroundings(trees=_Trees())).app(page_routes())
-    server = HttpServer(app, host="127.0.0.1", port=0)
+    http_door = SchedulerHttp(service, Surroundings(trees=_Trees()))
+    server = HttpServer(http_door.app(page_routes()), host="127.0.0.1", port=0)
     await server.start()
     print(server.url, flush=True)
     dice = random.Random(1)
@@ -98,7 +99,12 @@ async def serve(runs: int) -> None:
             service.report(TurnFinished(turn=TurnId(turn), usage=usage, tool_calls=(ToolCallId(turn),), tools=tools))
             await asyncio.sleep(TOOL_S)
 
-    await asyncio.gather(*(live(number) for number in range(runs)))
+    at_work = [asyncio.create_task(live(number)) for number in range(runs)]
+    await stop.wait()
+    for each in at_work:
+        each.cancel()
+    http_door.close()
+    await server.close()
 
 
 def asked_ms(url: str, times: int) -> list[float]:
@@ -166,7 +172,7 @@ def main() -> None:
     words.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     said = words.parse_args()
     if said.serve:
-        asyncio.run(serve(said.runs))
+        run_service(lambda stop: serve(said.runs, stop), is_child=True)
         return
     command = [sys.executable, __file__, "--serve", "--runs", str(said.runs)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -10,6 +11,7 @@ from luftpause.adapters.decisions_http import ANSWER_BYTES_MAX, HttpDecisions
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.core.model.ids import CallerId, ModelName, PrincipalId
 from luftpause.core.model.replicas import Endpoint
+from luftpause.core.model.traces import context_in
 from luftpause.core.model.turns import ServiceClass
 from luftpause.ports.decisions import Decision, DecisionFailedError, DecisionRequest
 
@@ -73,6 +75,14 @@ def test_labels_are_scored_by_name() -> None:
     assert asked.json == {"input": "it burns", "labels": ["fire", "water"], "model": "m"}
     assert (asked.headers["authorization"], asked.headers["x-luftpause-caller"]) == ("Bearer zoes", "me")
     assert asked.headers["x-luftpause-class"] == "batch"
+
+
+def test_the_trace_of_who_asks_goes_along() -> None:
+    trace = context_in("00-" + "a" * 32 + "-" + "b" * 16 + "-00")
+    _, asked = decided(replace(LABELS, trace=trace), answer({"label": "fire", "probabilities": {}}))
+    assert asked.headers["traceparent"] == "00-" + "a" * 32 + "-" + "b" * 16 + "-00"
+    _, asked = decided(LABELS, answer({"label": "fire", "probabilities": {}}))
+    assert "traceparent" not in asked.headers
 
 
 def test_a_classifier_names_its_likeliest_label() -> None:

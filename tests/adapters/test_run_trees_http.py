@@ -21,6 +21,8 @@ ROW = {
     "phase": "calling_tools",
     "model": "m",
     "class": "batch",
+    "principal": "alice",
+    "caller": "chat",
     "parent": "h0",
     "origin": {"door": "llm", "run": "r"},
     "error": None,
@@ -29,11 +31,11 @@ ROW = {
 }
 
 
-def answer(body: object) -> Answer:
+def answer(body: object, how: str = "200 OK") -> Answer:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
 
     async def write(writer: asyncio.StreamWriter) -> None:
-        writer.write(f"HTTP/1.1 200 OK\r\ncontent-length: {len(raw)}\r\n\r\n".encode() + raw)
+        writer.write(f"HTTP/1.1 {how}\r\ncontent-length: {len(raw)}\r\n\r\n".encode() + raw)
         await writer.drain()
 
     return write
@@ -80,6 +82,7 @@ def test_runs_are_read_with_what_waits_for_a_person() -> None:
         "h0",
         "r",
     )
+    assert (run.principal, run.caller) == ("alice", "chat")
     assert list(run.approvals) == [PendingApproval(call="c1", tool="rm", arguments="{}", reason="it destroys")]
     assert (run.subtree, tree.omitted) == (Costs(turns=2, prompt_tokens=9, tool_seconds=1.5), 4)
     assert door.asked[0].headers["authorization"] == "Bearer sesame"
@@ -100,23 +103,15 @@ def test_a_runtime_that_does_not_tell_is_away(odd: Answer, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("was_waiting", [True, False])
-def test_a_decision_is_a_call_of_the_runtimes_own_tool(was_waiting: bool) -> None:
-    message = {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": {"decided": was_waiting}}}
-    stream = b"event: message\ndata: " + json.dumps(message).encode() + b"\n\n"
-    for body in (answer(message), answer(stream)):
-        was_decided, door = decided(body)
-        assert was_decided is was_waiting
-        asked_for = json.loads(door.asked[0].body)
-        assert asked_for["method"] == "tools/call"
-        assert asked_for["params"]["name"] == "approve"
-        assert asked_for["params"]["arguments"] == {"handle": "h1", "call": "c1", "allow": True}
+def test_a_decision_goes_to_the_runtime_with_our_token_and_comes_back(was_waiting: bool) -> None:
+    was_decided, door = asked(
+        lambda trees, url: trees.decide(url, "h1", "c1", allow=True), answer({"decided": was_waiting}), token="sesame"
+    )
+    assert was_decided is was_waiting
+    assert json.loads(door.asked[0].body) == {"handle": "h1", "call": "c1", "allow": True}
+    assert door.asked[0].headers["authorization"] == "Bearer sesame"
 
 
 def test_a_refusal_is_told_in_the_runtimes_words() -> None:
-    refusal = {"result": {"content": [{"type": "text", "text": "there is no run 'h1'"}], "isError": True}}
     with pytest.raises(NotDecidedError, match="there is no run 'h1'"):
-        decided(answer(refusal))
-    with pytest.raises(NotDecidedError, match="no such tool"):
-        decided(answer({"error": {"code": 1, "message": "no such tool"}}))
-    with pytest.raises(NotDecidedError, match="without a word"):
-        decided(answer({"result": {"content": []}}))
+        decided(answer({"error": {"code": 1, "message": "there is no run 'h1'"}}, "404 Not Found"))

@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,8 @@ def test_a_toml_file_keeps_its_comments_and_order(empty_home: Path) -> None:
     [
         ("codex", ".codex/config.toml", "model = 'mine'\n", "already says something else"),
         ("codex", ".codex/config.toml", "model = [", "it is no TOML"),
-        ("zed", ".config/zed/settings.json", "// mine\n{}", "comments would be lost"),
+        ("zed", ".config/zed/settings.json", "// mine\n{", "not even with comments"),
+        ("zed", ".config/zed/settings.json", "[" * 5000, "nested more than"),
         ("cursor", ".cursor/mcp.json", "[]", "no JSON object"),
     ],
 )
@@ -145,6 +147,49 @@ def test_a_file_behind_a_link_is_changed_where_it_is(empty_home: Path, tmp_path:
     assert connect("cursor", "--write").exit_code == 0
     assert link.is_symlink()
     assert "luftpause" in json.loads(real.read_text("utf-8"))["mcpServers"]
+
+
+def test_a_file_with_comments_keeps_every_line_of_it(empty_home: Path) -> None:
+    file = empty_home / ".config/zed/settings.json"
+    file.parent.mkdir(parents=True)
+    old = """// Zed settings
+{
+    "theme": "One", // mine
+    /* servers */
+    "context_servers": {
+        "other": {"url": "u"}, // theirs
+    },
+}
+"""
+    file.write_bytes(old.replace("\n", "\r\n").encode())
+    assert connect("zed", "--write", "--model", "m").exit_code == 0
+    text = file.read_bytes().decode()
+    assert "\n" not in text.replace("\r\n", "")
+    kept = [line for line in text.split("\r\n") if line in old.split("\n")]
+    assert kept[: len(old.splitlines())] == old.splitlines() or set(old.splitlines()) <= set(kept)
+    assert '        "luftpause": {' in text.split("\r\n")
+    assert (file.parent / "settings.json.bak").read_bytes().decode() == old.replace("\n", "\r\n")
+    assert connect("zed", "--write", "--model", "m").output.count("nothing to change") == 2
+    assert file.read_bytes().decode() == text
+
+
+def test_the_copy_is_of_the_text_before_the_command_though_two_recipes_change_the_file(empty_home: Path) -> None:
+    file = empty_home / ".gemini/settings.json"
+    file.parent.mkdir()
+    file.write_text('{"theme": "x"}', "utf-8")
+    assert connect("gemini-cli", "--write", "--model", "m").exit_code == 0
+    assert (file.parent / "settings.json.bak").read_text("utf-8") == '{"theme": "x"}'
+
+
+@pytest.mark.parametrize("makes", [os.mkfifo, os.mkdir, lambda path: path.symlink_to(path)])
+def test_what_is_no_file_is_neither_waited_for_nor_replaced(empty_home: Path, makes: Callable[[Path], None]) -> None:
+    path = empty_home / ".cursor/mcp.json"
+    path.parent.mkdir()
+    makes(path)
+    answer = connect("cursor", "--write")
+    assert answer.exit_code == 1
+    assert "was left alone" in answer.stderr
+    assert os.listdir(path.parent) == [path.name]
 
 
 def test_a_callers_name_cannot_break_out_of_a_header() -> None:

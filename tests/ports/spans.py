@@ -8,6 +8,7 @@ class KeptSpans:
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
+        self.dropped = 0
 
     def ended(self, span: Span) -> None:
         self.spans.append(span)

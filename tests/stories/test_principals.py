@@ -24,6 +24,11 @@ name = "nightly"
 token_env = "NIGHTLY_TOKEN"
 classes = ["batch"]
 """
+TOOLS = """
+[[tools]]
+name = "facts"
+command = ["${python}", "-m", "luftpause", "fake-mcp", "--stdio", "--delay-s", "0"]
+"""
 TOKENS = {"LUFTPAUSE_TOKEN": "t-operator", "ALICE_TOKEN": "t-alice\n", "NIGHTLY_TOKEN": "t-nightly"}
 OPERATOR, ALICE, NIGHTLY = (f"authorization: Bearer t-{name}" for name in ("operator", "alice", "nightly"))
 MESSAGES = json.dumps({"model": MODEL, "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}).encode()
@@ -40,7 +45,7 @@ def engine() -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def up(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     directory = tmp_path_factory.mktemp("principals")
-    config = write(directory, FREE_PORTS, replicas(engine.url), PRINCIPALS)
+    config = write(directory, FREE_PORTS, replicas(engine.url), PRINCIPALS, TOOLS)
     with running(directory, "up", "up", "--config", config, "--log-level", "debug", env=TOKENS) as program:
         yield program
 
@@ -128,6 +133,22 @@ def mcp(up: Program, who: str, tool: str, **arguments: object) -> dict[str, Any]
     return result
 
 
+def says(delta: dict[str, object], reason: str) -> bytes:
+    """A streamed reply of one piece."""
+    choice = {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": reason}
+    body = f"data: {json.dumps({'choices': [choice]})}\n\ndata: [DONE]\n\n".encode()
+    return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def looks_up_once(body: bytes) -> bytes:
+    """What a model says that calls `lookup` once."""
+    function = {"name": "lookup", "arguments": '{"query": "moon"}'}
+    call = {"index": 0, "id": "call_0", "type": "function", "function": function}
+    if any(message["role"] == "tool" for message in json.loads(body)["messages"]):
+        return says({"content": "found"}, "stop")
+    return says({"tool_calls": [call]}, "tool_calls")
+
+
 def handles(up: Program, who: str) -> set[str]:
     answer = ask(up.url("runtime"), b"", who, start="GET /status HTTP/1.1")
     return {run["handle"] for run in json.loads(answer.body)["runs"]}
@@ -160,6 +181,29 @@ def test_a_sub_agent_belongs_to_the_client_that_spawned_it_also_at_the_llm_door(
     assert handle in handles(up, OPERATOR)
     assert handle not in handles(up, NIGHTLY)
     assert mcp(up, ALICE, "cancel", handle=handle)["structuredContent"]["handle"] == handle
+
+
+def test_the_operator_decides_for_others_at_the_page_and_not_as_an_agent(up: Program, engine: Engine) -> None:
+    engine.reply = looks_up_once
+    try:
+        order = {"task": "look it up", "model": MODEL, "tools": ["lookup"], "approveTools": ["lookup"]}
+        handle = mcp(up, ALICE, "spawn", **order)["structuredContent"]["handle"]
+        (asked,) = mcp(up, ALICE, "await", handles=[handle])["structuredContent"]["runs"]
+        assert asked["status"] == "AwaitingApproval", asked["error"]
+        seen = json.loads(ask(up.url("runtime"), b"", OPERATOR, start="GET /status HTTP/1.1").body)["runs"]
+        (waiting,) = [each for each in seen if each["pending_approvals"]]
+        assert (waiting["handle"], waiting["principal"]) == (handle, "alice")
+        assert mcp(up, OPERATOR, "approve", handle=handle, allow=True)["isError"]
+
+        call = waiting["pending_approvals"][0]["call"]
+        body = json.dumps({"handle": handle, "call": call, "allow": True}).encode()
+        answers = [ask(up.url("scheduler"), body, who, start="POST /approvals HTTP/1.1") for who in (ALICE, OPERATOR)]
+        assert [answer.status for answer in answers] == [401, 200], answers[1].body
+        assert json.loads(answers[1].body) == {"decided": True}
+        (ended,) = mcp(up, ALICE, "await", handles=[handle])["structuredContent"]["runs"]
+        assert (ended["status"], ended["toolCalls"]) == ("Finished", 1)
+    finally:
+        engine.reply = lambda _: whole()
 
 
 def test_a_sub_agent_gets_only_a_class_that_its_principal_may_have(up: Program) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -170,6 +171,23 @@ def test_a_sub_agent_s_spans_stand_in_the_trace_of_who_spawned_it(split: Traced)
     turns_told(split.directory / "events.jsonl", len(turns))
 
 
+def test_a_decision_stands_in_the_trace_of_who_asked_for_it(split: Traced) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+
+    async def story() -> None:
+        async with split.client() as client:
+            meta = cast("RequestParamsMeta", {"traceparent": f"00-{trace}-{OUTER}-01"})
+            asked = {"input": "the phone rings", "labels": ["urgent", "lookup"]}
+            result = await asyncio.wait_for(client.call_tool("decide", asked, meta=meta), WAIT_S)
+            assert not result.is_error, result.content
+
+    asyncio.run(story())
+    assert soon(lambda: any(each.trace == trace for each in split.collector.named("turn")), WAIT_S)
+    (turn,) = [each for each in split.collector.named("turn") if each.trace == trace]
+    assert (turn.parent, turn.service) == (OUTER, "luftpause-dataplane")
+    assert f"00-{trace}-{turn.span}-01" in split.engine.traces
+
+
 def turns_told(log: Path, count: int) -> None:
     """Every event of a turn in the event log names its trace."""
     events = [json.loads(line) for line in log.read_text().splitlines() if '"line":"event"' in line]
@@ -233,6 +251,15 @@ def test_a_collector_that_is_away_or_refuses_disturbs_nobody(tmp_path: Path) -> 
                 await finished(client, await spawned(client, LOOK))
 
         asyncio.run(story())
+
+        def dropped(service: str) -> float:
+            with urllib.request.urlopen(made.programs[service].url(service) + "/metrics", timeout=WAIT_S) as answer:
+                lines = answer.read().decode().splitlines()
+            (line,) = [each for each in lines if each.startswith("luftpause_telemetry_dropped_spans_total")]
+            return float(line.rpartition(" ")[2])
+
+        assert soon(lambda: dropped("scheduler") > 0 and dropped("dataplane") > 0, WAIT_S)
+        assert dropped("runtime") >= 0
         assert [made.programs[service].interrupt() for service in ("runtime", "dataplane", "scheduler")] == [0, 0, 0]
         assert "spans_dropped" in made.programs["dataplane"].output.read_text()
 

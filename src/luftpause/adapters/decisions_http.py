@@ -82,6 +82,7 @@ class HttpDecisions:
                 (b"content-type", b"application/json"),
                 (b"x-luftpause-class", request.service_class.value.encode()),
                 (b"x-luftpause-caller", request.caller.encode()),
+                *(() if request.trace is None else ((b"traceparent", request.trace.header.encode()),)),
                 *authorization(self._tokens.get(request.principal, "")),
             ],
             body=msgspec.json.encode(body),

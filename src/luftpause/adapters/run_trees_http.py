@@ -1,4 +1,4 @@
-"""The run-trees port over a runtime's own doors: `GET /status` to look, its MCP tool `approve` to decide."""
+"""The run-trees port over a runtime's own HTTP routes: `GET /status` to look, `POST /approvals` to decide."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,8 +14,6 @@ from luftpause.ports.run_trees import Costs, NotDecidedError, PendingApproval, R
 RUNS_MAX: Final = 200
 TIMEOUT_S: Final = 5.0
 ANSWER_BYTES_MAX: Final = 4 << 20
-VERSION: Final = "2026-07-28"
-"""Of MCP: the first one whose requests stand alone."""
 
 
 class _Origin(msgspec.Struct):
@@ -28,6 +26,8 @@ class _Row(msgspec.Struct):
     task: str = ""
     phase: str = ""
     model: str = ""
+    principal: str = ""
+    caller: str = ""
     parent: str | None = None
     origin: _Origin | None = None
     error: str | None = None
@@ -41,27 +41,16 @@ class _Status(msgspec.Struct):
     omitted: int = 0
 
 
-class _Text(msgspec.Struct):
-    text: str = ""
-
-
 class _Decided(msgspec.Struct):
-    decided: bool = False
-
-
-class _Result(msgspec.Struct, rename="camel"):
-    content: list[_Text] = []
-    structured_content: _Decided | None = None
-    is_error: bool = False
+    decided: bool
 
 
 class _Error(msgspec.Struct):
-    message: str = ""
+    message: str
 
 
-class _Answer(msgspec.Struct):
-    result: _Result | None = None
-    error: _Error | None = None
+class _Refused(msgspec.Struct):
+    error: _Error
 
 
 class HttpRunTrees:
@@ -96,32 +85,16 @@ class HttpRunTrees:
 
     async def decide(self, runtime: str, handle: str, call: str, *, allow: bool) -> bool:
         """See `RunTrees`."""
-        meta = {
-            "io.modelcontextprotocol/protocolVersion": VERSION,
-            "io.modelcontextprotocol/clientInfo": {"name": "luftpause status page", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        arguments = {"handle": handle, "call": call, "allow": allow}
-        params = {"name": "approve", "arguments": arguments, "_meta": meta}
-        body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-        headers = (
-            (b"content-type", b"application/json"),
-            (b"accept", b"application/json, text/event-stream"),
-            (b"mcp-protocol-version", VERSION.encode()),
-            (b"mcp-method", b"tools/call"),
-            (b"mcp-name", b"approve"),
-        )
-        _, said = await self._ask(runtime, b"POST", b"/mcp", headers, body)
+        body = msgspec.json.encode({"handle": handle, "call": call, "allow": allow})
+        headers = ((b"content-type", b"application/json"),)
+        status, said = await self._ask(runtime, b"POST", b"/approvals", headers, body)
         try:
-            answer = msgspec.json.decode(_message_in(said), type=_Answer)
-        except msgspec.MsgspecError as error:
-            raise RuntimeAwayError(f"its answer cannot be read: {error}") from error
-        if answer.error is not None:
-            raise NotDecidedError(answer.error.message or "it refused without a word")
-        result = answer.result or _Result()
-        if result.is_error or result.structured_content is None:
-            raise NotDecidedError(" ".join(each.text for each in result.content) or "it refused without a word")
-        return result.structured_content.decided
+            if status == 200:
+                return msgspec.json.decode(said, type=_Decided).decided
+            refusal = msgspec.json.decode(said, type=_Refused).error.message
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise RuntimeAwayError(f"its answer, with status {status}, cannot be read: {error}") from error
+        raise NotDecidedError(refusal)
 
     async def _ask(
         self, runtime: str, method: bytes, path: bytes, headers: Sequence[tuple[bytes, bytes]], body: bytes
@@ -151,6 +124,8 @@ def _run(row: _Row) -> TreeRun:
         status=row.status,
         phase=row.phase,
         model=row.model,
+        principal=row.principal,
+        caller=row.caller,
         parent=row.parent,
         above=None if row.origin is None else row.origin.run,
         error=row.error,
@@ -158,11 +133,3 @@ def _run(row: _Row) -> TreeRun:
         own=row.own,
         subtree=row.subtree,
     )
-
-
-def _message_in(body: bytes) -> bytes:
-    """Return the last message of an answer, which may be a stream of events."""
-    if body.lstrip().startswith(b"{"):
-        return body
-    lines = [line[len(b"data: ") :] for line in body.splitlines() if line.startswith(b"data: {")]
-    return lines[-1] if lines else b""

@@ -76,6 +76,7 @@ from luftpause.services.scheduler.live_http import Surroundings
 from luftpause.services.scheduler.probes import Prober
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.status.page import FILES, page_routes
+from luftpause.telemetry.borrowed import dropped_spans
 from luftpause.telemetry.exposition import Counts, counts_of
 
 
@@ -164,6 +165,8 @@ async def scheduler_part(plans: Plans, engines: Engines, memory: Remembering) ->
     tracer = plans.tracer("scheduler")
     witnesses = [memory.keeper] if tracer is None else [memory.keeper, AdmitSpans(tracer)]
     async with recorded_scheduler(scheduler_settings(config), plans.recording, *witnesses) as service:
+        if tracer is not None:
+            service.metrics.show(dropped_spans(lambda: tracer.dropped))
         plans.shows("scheduler", service.metrics.counts)
         service.restore(memory.learned)
         prober = Prober(service, engines)

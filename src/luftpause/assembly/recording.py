@@ -13,6 +13,7 @@ from luftpause.assembly.start_failed import StartFailedError
 from luftpause.services.scheduler.service import SchedulerService, Witness
 from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.validating import Validator
+from luftpause.telemetry.borrowed import BorrowedCounter
 
 DROPPED: Final = "luftpause_event_log_dropped_events"
 """Shown with `_total` at its end, and only while an event log is written."""
@@ -51,7 +52,7 @@ async def recorded_scheduler(
         return
     log = EventLog(recording.event_log, version=luftpause.__version__, policy=settings.policy)
     service = SchedulerService(settings, (log, *witnesses))
-    service.metrics.show(DROPPED, "Events that the event log did not get.", lambda: log.dropped)
+    service.metrics.show(BorrowedCounter(DROPPED, "Events that the event log did not get.", lambda: log.dropped))
     try:
         log.start(service.state, service.now())
     except OSError as error:

@@ -2,8 +2,10 @@
 
 import http.client
 import os
+import socket
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +15,11 @@ from luftpause.config.load import load
 
 ANSWER_BYTES_MAX = 8 << 20
 TIMEOUT_S = 5.0
+"""For each piece of an answer."""
+WHOLE_S = 20.0
+"""For a whole answer, however it comes."""
+FOLLOW_S = 3700.0
+"""For each piece of one that goes on."""
 TOKEN_ENV = "LUFTPAUSE_TOKEN"
 
 
@@ -37,14 +44,42 @@ def url_of(host: str, port: int) -> str:
     return f"http://{f'[{reachable}]' if ':' in reachable else reachable}:{port}"
 
 
+class _Deadline:
+    """Ends a connection that is still open after so long; None for never."""
+
+    def __init__(self, whole_s: float | None) -> None:
+        self._whole_s = whole_s
+        self._timer: threading.Timer | None = None
+        self.has_passed = False
+
+    def set_for(self, sock: socket.socket) -> None:
+        """Begin to count."""
+        if self._whole_s is not None:
+            self._timer = threading.Timer(self._whole_s, self._pass, (sock,))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def unset(self) -> None:
+        """Count no longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _pass(self, sock: socket.socket) -> None:
+        self.has_passed = True
+        with suppress(OSError):  # it has just ended by itself
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
 @contextmanager
 def answer_of(
-    address: str, method: str, path: str, env: Mapping[str, str], *, timeout_s: float = TIMEOUT_S
+    address: str, method: str, path: str, env: Mapping[str, str], *, follows: bool = False
 ) -> Iterator[http.client.HTTPResponse]:
     """Ask below an address and yield the answer, whatever its status but 401. Sends the token of LUFTPAUSE_TOKEN.
 
+    The answer has to be whole within WHOLE_S, unless it `follows` what goes on: then it may take as long as it likes.
+
     Raises:
-        CommandFailedError: nothing answers there, or it wants another token.
+        CommandFailedError: nothing answers there, or not in time, or it wants another token.
     """
     try:
         parts = urlsplit(address)
@@ -54,20 +89,28 @@ def answer_of(
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise CommandFailedError(f"{address} is no url; write it like http://127.0.0.1:5001")
     make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = make(parts.hostname, port, timeout=timeout_s)
+    deadline = _Deadline(None if follows else WHOLE_S)
+    connection = make(parts.hostname, port, timeout=FOLLOW_S if follows else TIMEOUT_S)
     headers = {"accept": "application/json"}
     token = env.get(TOKEN_ENV, "").strip()
     if token:
         headers["authorization"] = f"Bearer {token}"
     try:
+        connection.connect()
+        deadline.set_for(connection.sock)
         connection.request(method, f"{parts.path.rstrip('/').removesuffix('/status')}{path}", headers=headers)
         response = connection.getresponse()
         if response.status == http.client.UNAUTHORIZED:
             raise CommandFailedError(f"{address} wants a token; set {TOKEN_ENV}")
         yield response
+        if deadline.has_passed:
+            raise TimeoutError
     except (OSError, http.client.HTTPException, ValueError) as error:
+        if deadline.has_passed:
+            raise CommandFailedError(f"{address} did not answer whole within {WHOLE_S:g} s") from None
         raise CommandFailedError(
             f"no scheduler answers at {address} ({error}); start one with `luftpause up`"
         ) from None
     finally:
+        deadline.unset()
         connection.close()

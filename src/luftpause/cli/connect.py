@@ -1,7 +1,6 @@
 """`luftpause connect`: what a client has to be told so that it uses our doors; with `--write` it is told."""
 
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote
@@ -11,7 +10,7 @@ import click
 from luftpause.cli.access import TOKEN_VARIABLE
 from luftpause.cli.asking import url_of
 from luftpause.cli.connecting.clients import CLIENTS, Client
-from luftpause.cli.connecting.merging import CannotMergeError, merged, shown
+from luftpause.cli.connecting.merging import shown
 from luftpause.cli.connecting.steps import (
     Addresses,
     Advice,
@@ -23,6 +22,7 @@ from luftpause.cli.connecting.steps import (
     Variables,
 )
 from luftpause.cli.connecting.words import command_line, exports
+from luftpause.cli.connecting.writing import Files
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option
 from luftpause.config.load import load
@@ -66,8 +66,9 @@ def command(
     recipes = [recipe for recipe in chosen.recipes(at) if door in (None, recipe.door.value)]
     if not recipes:
         raise CommandFailedError(f"{chosen.title} cannot use this door: {chosen.without}")
+    files = Files() if write else None
     for recipe in recipes:
-        _tell(chosen, recipe, write=write)
+        _tell(chosen, recipe, files)
     if at.model == NO_MODEL:
         click.echo(f"# put a model's name in place of {NO_MODEL}: curl {at.llm}/v1/models lists them")
 
@@ -77,13 +78,13 @@ def _first_model(config: Config) -> str:
     return next(iter([*declared, *(model.name for model in config.launcher.models)]), "")
 
 
-def _tell(client: Client, recipe: Recipe, *, write: bool) -> None:
+def _tell(client: Client, recipe: Recipe, files: Files | None) -> None:
     what = "model calls" if recipe.door is Door.LLM else "spawn and await as tools"
     tried = f"tried with {recipe.tried}" if recipe.tried else "by its documentation, not tried here"
     click.echo(f"# {client.title}, {what} ({tried})")
     for step in recipe.steps:
-        if write and isinstance(step, Fragment):
-            _write(step)
+        if files is not None and isinstance(step, Fragment):
+            files.put_in(step)
         else:
             for line in _lines(step):
                 click.echo(line)
@@ -101,42 +102,3 @@ def _lines(step: Step) -> Iterable[str]:
             yield shown(content, format)
         case Advice(text=text):
             yield f"# {text}"
-
-
-def _write(fragment: Fragment) -> None:
-    """Merge a fragment into its file. The old text stays beside it; a crash leaves the one or the other, whole."""
-    path = Path(fragment.path).expanduser()
-    target = path.resolve() if path.is_symlink() else path
-    try:
-        before = target.read_text("utf-8") if target.exists() else ""
-        after = merged(before, fragment.content, fragment.format)
-    except (CannotMergeError, UnicodeDecodeError) as problem:
-        by_hand = shown(fragment.content, fragment.format)
-        raise CommandFailedError(f"{path} was left alone: {problem}. Put this in by hand:\n{by_hand}") from problem
-    if after == before and target.exists():
-        click.echo(f"{path}: nothing to change")
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists():
-        backup = target.with_name(target.name + ".bak")
-        _put(backup, before, like=target)
-        click.echo(f"{path}: changed; the old text is in {backup}")
-    else:
-        click.echo(f"{path}: written")
-    _put(target, after, like=target)
-
-
-def _put(path: Path, text: str, *, like: Path) -> None:
-    """Write a file whole or not at all, with the permissions of another one, else readable by its owner only."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if like.exists():
-            os.chmod(temporary, like.stat().st_mode & 0o7777)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

@@ -21,7 +21,6 @@ from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option
 from luftpause.telemetry.printable import printable
 
-FOLLOW_S = 3700.0
 MIB = 2**20
 
 
@@ -169,7 +168,7 @@ def logs(model: str, follow: bool, lines: int, url: str | None, config: Path | N
             click.echo(printable(line))
         return
     try:
-        with answer_of(address, "GET", path, os.environ, timeout_s=FOLLOW_S) as response:
+        with answer_of(address, "GET", path, os.environ, follows=True) as response:
             _check(response, address)
             while event := response.readline(ANSWER_BYTES_MAX):
                 if event.startswith(b"data: "):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from luftpause.core.model.ids import CallerId, ModelName, PrincipalId
+from luftpause.core.model.traces import TraceContext
 from luftpause.core.model.turns import ServiceClass
 
 
@@ -14,7 +15,10 @@ class DecisionFailedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRequest:
-    """One text to label. No `labels`: those of the single-pass model. No `model`: the only one there is for it."""
+    """One text to label. No `labels`: those of the single-pass model. No `model`: the only one there is for it.
+
+    `trace` is where whoever asks stands in a trace, None outside of any.
+    """
 
     input: str
     principal: PrincipalId
@@ -22,6 +26,7 @@ class DecisionRequest:
     service_class: ServiceClass
     labels: Sequence[str] | None = None
     model: ModelName | None = None
+    trace: TraceContext | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

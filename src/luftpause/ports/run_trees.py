@@ -36,13 +36,18 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
 
 
 class TreeRun(Struct, frozen=True, kw_only=True):
-    """One sub-agent. `task` is how its task begins; `above` the run of the LLM door that it was spawned by."""
+    """One sub-agent, of a principal and its caller.
+
+    `task` is how its task begins; `above` the run of the LLM door that it was spawned by.
+    """
 
     handle: str
     task: str = ""
     status: str
     phase: str = ""
     model: str = ""
+    principal: str = ""
+    caller: str = ""
     parent: str | None = None
     above: str | None = None
     error: str | None = None

@@ -44,6 +44,11 @@ class Span:
 class Tracer(Protocol):
     """Takes the spans of one service."""
 
+    @property
+    def dropped(self) -> int:
+        """How many of them nobody was sent: what takes them did not keep up, or was not there."""
+        ...
+
     def ended(self, span: Span) -> None:
         """Take a span that is over. Never waits and never raises; what nobody can keep up with is dropped."""
         ...

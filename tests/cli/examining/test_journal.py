@@ -1,6 +1,8 @@
 import asyncio
+import os
 import shutil
 from collections import namedtuple
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ from adapters.journal_file.journal_world import R, finished, spawned, turn, writ
 from cli.examining.subjects import graded, subject, told
 from luftpause.adapters import process_table
 from luftpause.adapters.journal_file import lines
-from luftpause.adapters.journal_file.disk import DiskFolder
+from luftpause.adapters.journal_file.compaction import MAIN
+from luftpause.adapters.journal_file.disk import LOCK_NAME, DiskFolder
 from luftpause.cli.examining import journal
 from luftpause.cli.examining.findings import Finding, Grade
 
@@ -47,6 +50,16 @@ def test_a_corrupt_journal_is_told_and_left_alone(tmp_path: Path) -> None:
     assert warnings[1].seen.startswith(f"{R} is quarantined and will not go on: its journal is damaged")
     assert "its last 6 bytes were not written whole" in graded(found, Grade.NOTE)[0].seen
     assert path.read_bytes() == corrupt
+
+
+@pytest.mark.parametrize("makes", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_in_its_place_is_told_and_not_waited_for(tmp_path: Path, makes: Callable[[Path], None]) -> None:
+    (tmp_path / "state").mkdir()
+    path = tmp_path / "state" / MAIN
+    makes(path)
+    makes(tmp_path / "state" / LOCK_NAME)
+    (found,) = graded(examined(tmp_path), Grade.ERROR)
+    assert (found.seen, found.mend) == (f"{path} is no file", f"mv {path} {path}.aside")
 
 
 def test_a_newer_one_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

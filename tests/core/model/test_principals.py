@@ -18,3 +18,7 @@ def test_a_class_that_is_not_allowed_is_refused_in_words_and_the_first_allowed_i
 
 def test_only_whoever_operates_this_sees_the_runs_of_others() -> None:
     assert (ANONYMOUS.sees_all, OPERATOR.sees_all, NIGHTLY.sees_all) == (True, True, False)
+
+
+def test_only_whoever_presents_the_operators_token_decides_for_others() -> None:
+    assert (ANONYMOUS.decides_all, OPERATOR.decides_all, NIGHTLY.decides_all) == (False, True, False)

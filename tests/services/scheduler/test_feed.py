@@ -164,14 +164,34 @@ def test_closing_ends_every_stream_and_no_more_look_than_may(monkeypatch: pytest
 
     async def story() -> None:
         _, feed, _ = live()
-        assert not feed.is_full
+        assert not feed.room_in_s()
         stream = feed.stream(None)
         await update(stream)
-        assert feed.is_full
+        assert 0 < feed.room_in_s() <= feed_module.SEAT_S
         assert not [event async for event in feed.stream(None)], "who was let in beside it is sent away"
         feed.close()
         assert not [event async for event in stream]
-        assert feed.is_full
+        assert feed.is_closed
+        assert not [event async for event in feed.stream(None)]
+
+    run(story)
+
+
+def test_whoever_has_looked_for_long_makes_room_for_one_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "READERS_MAX", 2)
+    monkeypatch.setattr(feed_module, "SEAT_S", 0.0)
+
+    async def story() -> None:
+        _, feed, _ = live()
+        first, second, third = (feed.stream(None) for _ in range(3))
+        await update(first)
+        await update(second)
+        await update(third)
+        assert not [event async for event in first], "it sat for longest"
+        assert feed.is_watched
+        await second.aclose()
+        await third.aclose()
+        assert not feed.is_watched
 
     run(story)
 

@@ -1,12 +1,15 @@
 """The routes of whoever looks on."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from starlette.types import Message, Receive, Scope, Send
 
+from luftpause.adapters.http_server import HttpServer
 from luftpause.core.model.ids import TurnId
 from luftpause.core.scheduling.events import TurnFinished
 from luftpause.services.scheduler import feed as feed_module
@@ -15,7 +18,7 @@ from luftpause.services.scheduler.http import SchedulerHttp
 from luftpause.services.scheduler.live_http import LiveHttp, Surroundings
 from services.scheduler.asking import ask
 from services.scheduler.run_trees import RUNTIME, FakeRunTrees
-from services.scheduler.running import eventually, offer, run, soon, spec, started
+from services.scheduler.running import offer, run, soon, spec, started
 
 DECISION = {"handle": "h1", "call": "c1", "allow": True}
 
@@ -86,7 +89,44 @@ def test_events_of_an_unknown_runtime_are_a_404_and_of_too_many_readers_a_503(mo
             assert (await client.get("/events?runtime=http://elsewhere")).status_code == 404
             monkeypatch.setattr(feed_module, "READERS_MAX", 0)
             answer = await client.get("/events")
-            assert (answer.status_code, "close one" in answer.text) == (503, True)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
+            assert (answer.json()["error"]["code"], "close one" in answer.text) == ("too_many_readers", True)
+
+    run(story)
+
+
+def test_whoever_begins_to_look_while_the_door_closes_is_asked_to_come_again() -> None:
+    async def story() -> None:
+        door = SchedulerHttp(started(), Surroundings())
+        door.close()
+        answer = await ask(door.app(), "/events")
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert answer.json()["error"]["code"] == "shutting_down"
+
+    run(story)
+
+
+def test_a_reader_that_takes_nothing_is_cut_and_its_seat_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_http, "STALLED_S", 0.05)
+    left = asyncio.Event()
+
+    async def endless(_: str | None) -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                yield b"data: {}\n\n" * 100_000
+        finally:
+            left.set()
+
+    async def story() -> None:
+        live = LiveHttp(started(), Surroundings())
+        monkeypatch.setattr(live.feed, "stream", endless)
+        server = HttpServer(Starlette(routes=live.routes()), host="127.0.0.1", port=0)
+        await server.start()
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1)
+        writer.write(b"GET /events HTTP/1.1\r\nhost: box\r\n\r\n")
+        await soon(left.wait())
+        writer.close()
+        await server.close()
 
     run(story)
 
@@ -94,10 +134,20 @@ def test_events_of_an_unknown_runtime_are_a_404_and_of_too_many_readers_a_503(mo
 def test_the_stream_is_events_that_nobody_keeps_and_ends_when_the_door_closes() -> None:
     async def story() -> None:
         live = LiveHttp(started(spec("a")), Surroundings())
-        app = httpx2.ASGITransport(app=Starlette(routes=live.routes()))
-        async with httpx2.AsyncClient(transport=app, base_url="http://box") as client:
+        app, heard = Starlette(routes=live.routes()), asyncio.Event()
+
+        async def overheard(scope: Scope, receive: Receive, send: Send) -> None:
+            async def told(message: Message) -> None:
+                await send(message)
+                if message.get("body"):
+                    heard.set()
+
+            await app(scope, receive, told)
+
+        transport = httpx2.ASGITransport(app=overheard)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://box") as client:
             asked = asyncio.create_task(client.get("/events"))
-            await eventually(lambda: live.feed.is_watched)
+            await soon(heard.wait())
             live.close()
             answer = await soon(asked)
         assert answer.headers["content-type"].startswith("text/event-stream")

@@ -25,7 +25,7 @@ import luftpause
 from luftpause.adapters.otlp.metric_data import Told, metric_data
 from luftpause.adapters.otlp.span_data import span_data
 from luftpause.ports.tracing import Span
-from luftpause.telemetry.exposition import Counts, Family, Sample
+from luftpause.telemetry.exposition import Counts
 
 WAITING_MAX: Final = 8192
 """Spans that wait for the thread; the next one is dropped."""
@@ -41,7 +41,6 @@ _PERIOD_VARIABLE: Final = "OTEL_METRIC_EXPORT_INTERVAL"
 _NAME_VARIABLE: Final = "OTEL_SERVICE_NAME"
 _COUNTS_VARIABLE: Final = "OTEL_METRICS_EXPORTER"
 """`none` for collectors of traces alone."""
-DROPPED: Final = "luftpause_telemetry_dropped_spans"
 _log = logging.getLogger("luftpause.telemetry")
 
 
@@ -95,12 +94,11 @@ class OtlpTelemetry:
         self._scope = InstrumentationScope("luftpause", luftpause.__version__)
         self._instance = secrets.token_hex(8)
         self._resources: dict[str, Resource] = {}
-        self._waiting: deque[tuple[Span, Resource]] = deque()
+        self._tracers: dict[str, ServiceTracer] = {}
+        self._waiting: deque[tuple[Span, ServiceTracer]] = deque()
         self._told: MetricsData | None = None
         self._reads: dict[str, Callable[[], Counts]] = {}
         self._began_ns = time.time_ns()
-        self._dropped = 0
-        self._unsent = 0
         self._under_way = 0
         self._wake = threading.Event()
         self._closing = threading.Event()
@@ -110,12 +108,15 @@ class OtlpTelemetry:
 
     @property
     def dropped(self) -> int:
-        """How many spans were dropped since the start: the thread did not keep up, or nobody took them."""
-        return self._dropped + self._unsent
+        """How many spans of all services were dropped since the start."""
+        return sum(tracer.dropped for tracer in tuple(self._tracers.values()))
 
     def tracer(self, service: str) -> "ServiceTracer":
         """See `Telemetry`."""
-        return ServiceTracer(self, self._resource(service))
+        known = self._tracers.get(service)
+        if known is None:
+            known = self._tracers[service] = ServiceTracer(self, self._resource(service))
+        return known
 
     def counts(self, service: str, read: Callable[[], Counts]) -> None:
         """See `Telemetry`."""
@@ -140,14 +141,14 @@ class OtlpTelemetry:
         self._spans.shutdown()
         self._counts.shutdown()
 
-    def take(self, span: Span, resource: Resource) -> None:
-        """Take a span of a service in. Never waits, never raises."""
+    def take(self, span: Span, tracer: "ServiceTracer") -> bool:
+        """Take a span of a service in; return False if it is dropped. Never waits, never raises."""
         if self._over or len(self._waiting) >= self._waiting_max:
-            self._dropped += 1
-            return
-        self._waiting.append((span, resource))
+            return False
+        self._waiting.append((span, tracer))
         if not self._wake.is_set():
             self._wake.set()
+        return True
 
     def _resource(self, service: str) -> Resource:
         known = self._resources.get(service)
@@ -178,8 +179,6 @@ class OtlpTelemetry:
             return
         now = time.time_ns()
         told = [Told(self._resource(name), read(), self._began_ns, now) for name, read in self._reads.items()]
-        own = Family(DROPPED, "Spans that were not sent", "counter", (Sample(DROPPED, (), self.dropped),))
-        told.append(Told(self._resource("telemetry"), (own,), self._began_ns, now))
         self._told = metric_data(told, self._scope)
 
     def _run(self) -> None:
@@ -196,12 +195,13 @@ class OtlpTelemetry:
     def _send(self) -> None:
         while self._waiting and not self._over:
             batch = [self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))]
-            spans = [span_data(span, resource, self._scope) for span, resource in batch]
+            spans = [span_data(span, tracer.resource, self._scope) for span, tracer in batch]
             self._under_way = len(spans)
             is_sent = self._sent(spans)
             self._under_way = 0
             if not is_sent:
-                self._unsent += len(spans)
+                for _, tracer in batch:
+                    tracer.unsent += 1
                 _log.warning("spans_dropped", extra={"count": len(spans), "dropped_ever": self.dropped})
         told, self._told = self._told, None
         if told is not None and not self._over:
@@ -219,13 +219,25 @@ class OtlpTelemetry:
 
 
 class ServiceTracer:
-    """A `ports.tracing.Tracer`: the spans of one service."""
+    """A `ports.tracing.Tracer`: the spans of one service.
+
+    Attributes:
+        resource: the service, as OpenTelemetry tells it.
+        unsent: spans that nobody took; counted by the thread that sends.
+    """
 
     def __init__(self, telemetry: OtlpTelemetry, resource: Resource) -> None:
+        self.resource = resource
+        self.unsent = 0
         self._telemetry = telemetry
-        self._resource = resource
+        self._not_taken = 0
+
+    @property
+    def dropped(self) -> int:
+        """See `Tracer`."""
+        return self._not_taken + self.unsent
 
     def ended(self, span: Span) -> None:
         """See `Tracer`."""
-        if span.at.sampled:
-            self._telemetry.take(span, self._resource)
+        if span.at.sampled and not self._telemetry.take(span, self):
+            self._not_taken += 1

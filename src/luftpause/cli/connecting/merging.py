@@ -1,8 +1,8 @@
 """Putting a fragment into a client's own file, without touching what else stands there.
 
-JSON files are read, merged and written anew. TOML files keep every line, comments included: what is missing is added
-at the top or at the end, and the outcome is read back to prove that it says what it should. What cannot be done safely
-is refused in words; then a person does it.
+Files keep every line, comments included. Into JSON the missing members are put where they belong; to TOML what is
+missing is added at the top or at the end. The outcome is read back to prove that it says what it should. What cannot be
+done safely is refused in words; then a person does it.
 """
 
 import json
@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from luftpause.cli.connecting import json_text
 from luftpause.cli.connecting.steps import Format
 
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -23,8 +24,8 @@ def merged(text: str, fragment: Mapping[str, object], format: Format) -> str:
     """Return a file's text with a fragment in it; the same text where it is in already.
 
     Raises:
-        CannotMergeError: the file is not what its format says, has comments that would be lost, or says something else
-            in a place that cannot be changed without rewriting it.
+        CannotMergeError: the file is not what its format says, or says something else in a place that cannot be
+            changed without rewriting it.
     """
     match format:
         case Format.JSON:
@@ -43,16 +44,22 @@ def shown(fragment: Mapping[str, object], format: Format) -> str:
 
 
 def _merged_json(text: str, fragment: Mapping[str, object]) -> str:
-    before: object = {}
-    if text.strip():
-        try:
-            before = json.loads(text)
-        except ValueError as error:
-            raise CannotMergeError(f"it is no plain JSON ({error}); comments would be lost") from error
-    if not isinstance(before, dict):
-        raise CannotMergeError("it holds no JSON object")
-    after = _laid_over(before, fragment)
-    return text if after == before else json.dumps(after, indent=2, ensure_ascii=False) + "\n"
+    if not text.strip():
+        return json.dumps(fragment, indent=2, ensure_ascii=False) + "\n" if fragment else text
+    try:
+        before = json_text.read(text).value
+        if not isinstance(before, dict):
+            raise CannotMergeError("it holds no JSON object")
+        wanted = _laid_over(before, fragment)
+        if wanted == before:
+            return text
+        after = json_text.laid_over(text, fragment)
+        proven = json_text.read(after).value == wanted
+    except json_text.NotJsonError as error:
+        raise CannotMergeError(f"it is no JSON, not even with comments: {error}") from error
+    if not proven:
+        raise CannotMergeError("it cannot be changed without losing something")
+    return after
 
 
 def _merged_toml(text: str, fragment: Mapping[str, object]) -> str:

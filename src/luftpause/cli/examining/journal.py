@@ -9,7 +9,7 @@ from typing import Final
 
 from luftpause.adapters.journal_file.compaction import MAIN
 from luftpause.adapters.journal_file.lines import NewerVersionError
-from luftpause.adapters.journal_file.looking import Look, look_at
+from luftpause.adapters.journal_file.looking import Look, NoFileError, look_at
 from luftpause.assembly.declared import state_folder
 from luftpause.cli.examining.findings import Finding, Says
 from luftpause.cli.examining.subject import Subject
@@ -56,6 +56,9 @@ def _journal(folder: Path) -> Iterator[Finding]:
         look = look_at(folder)
     except NewerVersionError as error:
         yield SAYS.error(f"{folder / MAIN} is too new: {error}", "pip install --upgrade luftpause")
+        return
+    except NoFileError:
+        yield SAYS.error(f"{folder / MAIN} is no file", f"mv {folder / MAIN} {folder / MAIN}.aside")
         return
     except OSError as error:
         if folder.exists():

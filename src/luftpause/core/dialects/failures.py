@@ -36,6 +36,7 @@ class FailureCode(Enum):
     ENGINE_FAILED = "engine_failed"
     SCHEDULER_AWAY = "scheduler_away"
     SCHEDULER_FAULT = "scheduler_fault"
+    TOO_MANY_READERS = "too_many_readers"
     SHUTTING_DOWN = "shutting_down"
     EXPIRED = "expired"
     LOAD_FAILED = "model_load_failed"
@@ -66,6 +67,7 @@ _STATUS = {
     FailureCode.ENGINE_FAILED: 502,
     FailureCode.SCHEDULER_AWAY: 503,
     FailureCode.SCHEDULER_FAULT: 503,
+    FailureCode.TOO_MANY_READERS: 503,
     FailureCode.SHUTTING_DOWN: 503,
     FailureCode.EXPIRED: 503,
     FailureCode.LOAD_FAILED: 502,

@@ -14,11 +14,13 @@ class Principal:
     Attributes:
         classes: those that it may ask for, at least one; the first is taken where a request names none.
         sees_all: whether it may look at the runs of others: whoever operates this may.
+        decides_all: whether a person behind it may allow and deny the tool calls of others.
     """
 
     name: PrincipalId
     classes: tuple[ServiceClass, ...] = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
     sees_all: bool = False
+    decides_all: bool = False
 
     @property
     def usual_class(self) -> ServiceClass:
@@ -35,5 +37,5 @@ class Principal:
 
 ANONYMOUS: Final = Principal(name=ANONYMOUS_PRINCIPAL, sees_all=True)
 """Whoever comes, where no token is asked for."""
-OPERATOR: Final = Principal(name=OPERATOR_PRINCIPAL, sees_all=True)
+OPERATOR: Final = Principal(name=OPERATOR_PRINCIPAL, sees_all=True, decides_all=True)
 """Who presents LUFTPAUSE_TOKEN."""

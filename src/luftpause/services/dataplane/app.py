@@ -35,6 +35,7 @@ from luftpause.services.dataplane.spoken import Spoken
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
 from luftpause.services.dataplane.turn_spans import TurnSpans
+from luftpause.telemetry.borrowed import dropped_spans
 from luftpause.telemetry.exposition import counts_of, rendered
 
 RUNS: Final = "/v1/runs/"
@@ -94,7 +95,8 @@ class Dataplane:
         self._settings = settings
         self._turns = OpenTurns(link, peer=peer or PeerId(f"dp_{secrets.token_urlsafe(9)}"))
         self._counts = DoorCounts()
-        self._metrics = DataplaneMetrics(self._counts, lambda: len(self._turns))
+        more = () if tracer is None else (dropped_spans(lambda: tracer.dropped),)
+        self._metrics = DataplaneMetrics(self._counts, lambda: len(self._turns), more)
         self._spoken = Spoken(engines)
         if crew is not None:
             crew.shows(lambda: counts_of(self._metrics))

@@ -1,6 +1,6 @@
 """What the dataplane counted, in Prometheus' words, when somebody asks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -15,13 +15,15 @@ class DataplaneMetrics(Collector):
     Args:
         counts: what is counted.
         open_turns: returns how many turns are open.
+        more: numbers that somebody else keeps.
     """
 
     content_type: Final = b"text/plain; version=0.0.4; charset=utf-8"
 
-    def __init__(self, counts: DoorCounts, open_turns: Callable[[], int]) -> None:
+    def __init__(self, counts: DoorCounts, open_turns: Callable[[], int], more: Sequence[Collector] = ()) -> None:
         self._counts = counts
         self._open_turns = open_turns
+        self._more = more
 
     def collect(self) -> Iterator[Metric]:
         """Return the numbers of the moment, when somebody asks."""
@@ -63,3 +65,5 @@ class DataplaneMetrics(Collector):
         for edit, count in self._counts.edits.items():
             edits.add_metric((edit.value,), count)
         yield edits
+        for numbers in self._more:
+            yield from numbers.collect()

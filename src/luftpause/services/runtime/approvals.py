@@ -20,7 +20,7 @@ class Approvals:
 
     async def approve(
         self,
-        principal: PrincipalId,
+        principal: PrincipalId | None,
         handle: str,
         call: ToolCallId | None,
         *,
@@ -30,7 +30,7 @@ class Approvals:
     ) -> bool:
         """Decide on a call of a run that waits, with None on the first one; return False if nothing was waiting.
 
-        Once it returns the decision is durable and the run's view shows it.
+        Once it returns the decision is durable and the run's view shows it. Without a principal, of anybody's run.
 
         Raises:
             UnknownHandleError: the principal has no such run.

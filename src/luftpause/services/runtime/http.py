@@ -1,4 +1,4 @@
-"""The runtime's HTTP routes: `/mcp`, the run tree at `/status`, `/health` and `/metrics`.
+"""The runtime's HTTP routes: `/mcp`, the run tree at `/status`, decisions at `/approvals`, `/health` and `/metrics`.
 
 Refusals have the shape of JSON-RPC errors: MCP clients show only the text of those, and OpenAI clients that strayed
 here find `error.message` in them too.
@@ -19,7 +19,6 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, TransportSecuritySettings
-from mcp_types import INVALID_REQUEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -32,9 +31,11 @@ from luftpause.core.runs.events import Origin
 from luftpause.core.runs.state import Totals
 from luftpause.core.runs.view import BudgetView, PendingApproval, RunView
 from luftpause.ports.asgi import Message, Receive, Scope, Send, principal_of
+from luftpause.services.runtime.approvals_http import ApprovalsHttp
 from luftpause.services.runtime.mcp_door.arguments import RUNS_SHOWN
 from luftpause.services.runtime.mcp_door.calls import GONE_KEY
 from luftpause.services.runtime.mcp_door.runtime_door import DoorParts, RuntimeDoor
+from luftpause.services.runtime.rpc_errors import error_body, refusal
 from luftpause.services.runtime.service import OVERVIEW_MAX, RuntimeService
 from luftpause.telemetry.exposition import rendered
 
@@ -69,7 +70,7 @@ def app_around(service: RuntimeService, server: Server[object], close: Callable[
         principal = principal_of(request.scope)
         limit = request.query_params.get("limit", str(RUNS_SHOWN))
         if not (limit.isascii() and limit.isdecimal() and len(limit) <= 9 and 1 <= int(limit) <= OVERVIEW_MAX):
-            return _refusal(400, f"limit is a whole number from 1 to {OVERVIEW_MAX}")
+            return refusal(400, f"limit is a whole number from 1 to {OVERVIEW_MAX}")
         seen = service.glance(None if principal.sees_all else principal.name, int(limit))
         shown = await seen.each(lambda run: (_run(run), run.run, run.origin_run))
         runs, origins = [row for row, _, _ in shown], _origins((run, above) for _, run, above in shown)
@@ -90,6 +91,7 @@ def app_around(service: RuntimeService, server: Server[object], close: Callable[
         routes=[
             Route(MCP, _Owned(StreamableHTTPASGIApp(sessions))),
             Route("/status", status),
+            Route("/approvals", ApprovalsHttp(service.approvals).decide, methods=["POST"]),
             Route("/health", health),
             Route("/metrics", metrics),
         ],
@@ -138,7 +140,7 @@ def _as_json_rpc(send: Send) -> Send:
             return
         start, refused = refused, None
         text = _REFUSALS.get(start["status"]) or message.get("body", b"").decode("utf-8", "replace") or "refused"
-        body = _error(text)
+        body = error_body(text)
         length = str(len(body)).encode()
         headers = {**dict(start["headers"]), b"content-type": b"application/json", b"content-length": length}
         await send({**start, "headers": list(headers.items())})
@@ -148,11 +150,11 @@ def _as_json_rpc(send: Send) -> Send:
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
-    return _refusal(404, f"there is no route {_shown(request)} here: the MCP door speaks MCP at {MCP}")
+    return refusal(404, f"there is no route {_shown(request)} here: the MCP door speaks MCP at {MCP}")
 
 
 async def _method_not_allowed(request: Request, error: Exception) -> Response:
-    response = _refusal(405, f"{request.method} is not allowed on {_shown(request)}")
+    response = refusal(405, f"{request.method} is not allowed on {_shown(request)}")
     if isinstance(error, HTTPException) and error.headers:
         response.headers.update(error.headers)
     return response
@@ -160,15 +162,7 @@ async def _method_not_allowed(request: Request, error: Exception) -> Response:
 
 def error_at(_path: str, failure: Failure) -> bytes:
     """Return the body that tells of a failure, at whatever path."""
-    return _error(failure.message)
-
-
-def _refusal(status: int, message: str) -> Response:
-    return Response(_error(message), status_code=status, media_type="application/json")
-
-
-def _error(message: str) -> bytes:
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": message}})
+    return error_body(failure.message)
 
 
 def _shown(request: Request) -> str:
@@ -183,6 +177,7 @@ def _run(run: RunView) -> dict[str, object]:
         "phase": run.phase,
         "model": run.model,
         "class": run.spawn.service_class.value,
+        "principal": run.spawn.principal,
         "caller": run.spawn.caller,
         "tree": run.tree,
         "parent": run.parent,

@@ -119,14 +119,14 @@ class Ledger:
         if not self.state.runs[run].messages:
             self.state = recalled(self.state, history)
 
-    def find(self, principal: PrincipalId, handle: str) -> Run:
-        """Return one of the principal's runs.
+    def find(self, principal: PrincipalId | None, handle: str) -> Run:
+        """Return one of the principal's runs; without one, anybody's.
 
         Raises:
             UnknownHandleError: there is none of this name.
         """
         known = self.state.runs.get(RunId(handle))
-        if known is None or known.spawn.principal != principal:
+        if known is None or principal not in (None, known.spawn.principal):
             raise UnknownHandleError(handle)
         return known
 

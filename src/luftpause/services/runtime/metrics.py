@@ -3,6 +3,7 @@
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.registry import Collector
 
 from luftpause.core.runs.events import (
     ApprovalAsked,
@@ -102,6 +103,10 @@ class RuntimeMetrics:
         self._ended.labels(type(event).__name__.removeprefix("Run").lower()).inc()
         if isinstance(event, RunCancelled) and event.exceeded is not None:
             self._exceeded.labels(event.exceeded.which).inc()
+
+    def show(self, numbers: Collector) -> None:
+        """Show numbers that somebody else keeps."""
+        self._registry.register(numbers)
 
     def counts(self, *, running: int, journal_failed: bool) -> Counts:
         """Return what was counted, with how things stand right now."""

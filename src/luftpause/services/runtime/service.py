@@ -31,6 +31,7 @@ from luftpause.services.runtime.orders import (
 from luftpause.services.runtime.run_spans import RunSpans
 from luftpause.services.runtime.spawning import Models, Spawner
 from luftpause.services.runtime.waits import Waits
+from luftpause.telemetry.borrowed import dropped_spans
 from luftpause.telemetry.exposition import Counts
 
 OVERVIEW_MAX: Final = 1000
@@ -65,6 +66,8 @@ class RuntimeService:
         self._journal = journal
         self.catalogue: Callable[[], Awaitable[Sequence[ToolSpec]]] = tools.catalogue
         self._metrics = RuntimeMetrics()
+        if tracer is not None:
+            self._metrics.show(dropped_spans(lambda: tracer.dropped))
         self._waits = Waits()
         spans = RunSpans(tracer)
         self._ledger = Ledger(journal, self._metrics, self._waits.ring, spans)

@@ -13,6 +13,7 @@ import msgspec
 
 from luftpause.core.model.ids import Instant
 from luftpause.ports.run_trees import RuntimeAwayError, RunTrees
+from luftpause.services.scheduler.family_rows import Member
 from luftpause.services.scheduler.models_json import Json
 from luftpause.services.scheduler.phases import Change
 from luftpause.services.scheduler.rows import Rows
@@ -28,6 +29,8 @@ QUIET_PERIODS: Final = 15
 BACK_S: Final = 300.0
 """Whoever begins to look is told the timeline of so long."""
 READERS_MAX: Final = 64
+SEAT_S: Final = 60.0
+"""Whoever has looked for so long makes room when others want to look and all seats are taken: it may ask again."""
 CHILDREN_TOLD_MAX: Final = 10
 """Of a family; `omitted` counts the others."""
 
@@ -63,6 +66,13 @@ class _Trees:
         return True
 
 
+class _Seat:
+    """One who looks."""
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+
+
 class Feed:
     """The streams of all that look.
 
@@ -90,7 +100,7 @@ class Feed:
         self._tables = {name: Rows() for name in _KEYS}
         self._trees: dict[str | None, _Trees] = {}
         self._version = 0
-        self._readers = 0
+        self._seats: dict[_Seat, None] = {}  # in the order in which they were taken
         self._news = asyncio.Event()
         self._looking = asyncio.Lock()
         self._work: asyncio.Task[None] | None = None
@@ -99,34 +109,50 @@ class Feed:
     @property
     def is_watched(self) -> bool:
         """Whether anybody looks."""
-        return self._readers > 0
+        return bool(self._seats)
 
     @property
-    def is_full(self) -> bool:
-        """Whether as many look as may."""
-        return self._closed or self._readers >= READERS_MAX
+    def is_closed(self) -> bool:
+        """Whether nobody is told anything any more."""
+        return self._closed
+
+    def room_in_s(self) -> float:
+        """Return after how long one more may look; 0 for at once."""
+        if len(self._seats) < READERS_MAX:
+            return 0.0
+        oldest = next(iter(self._seats), None)
+        return SEAT_S if oldest is None else max(0.0, oldest.since + SEAT_S - asyncio.get_running_loop().time())
 
     async def stream(self, runtime: str | None) -> AsyncGenerator[bytes, None]:
-        """Yield server-sent events until the feed is closed or the reader leaves.
+        """Yield server-sent events until the feed is closed, the reader leaves or has to make room.
 
         `runtime` is the base URL of a known runtime, whose runs are told too, or None.
         """
-        if self.is_full:
+        if self._closed or self.room_in_s():
             return  # who asked together with others was let in with them; a page that is ended asks again
         trees = self._trees.setdefault(runtime, _Trees())
-        self._readers += 1
+        seat = self._seated()
         trees.readers += 1
         try:
             work = self._working()
             await self._take_in({runtime: trees}, families=True)
-            async for event in self._told(trees, work):
+            async for event in self._told(trees, work, seat):
                 yield event
         finally:
             trees.readers -= 1
-            self._readers -= 1
-            if not self._readers and self._work is not None:
+            self._seats.pop(seat, None)
+            if not self._seats and self._work is not None:
                 self._work.cancel()
                 self._work = None
+
+    def _seated(self) -> _Seat:
+        """Return a seat; whoever has looked for longest makes room if need be."""
+        if len(self._seats) >= READERS_MAX:
+            del self._seats[next(iter(self._seats))]
+            self._wake()
+        seat = _Seat(asyncio.get_running_loop().time())
+        self._seats[seat] = None
+        return seat
 
     def close(self) -> None:
         """End every stream."""
@@ -153,9 +179,9 @@ class Feed:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
-    async def _told(self, trees: _Trees, work: asyncio.Task[None]) -> AsyncIterator[bytes]:
+    async def _told(self, trees: _Trees, work: asyncio.Task[None], seat: _Seat) -> AsyncIterator[bytes]:
         version, told, lane = 0, 0, 0
-        while self._goes_on(work):
+        while self._goes_on(work, seat):
             changes = since_told(self._timeline, told) if version else self._beginning()
             # A model's lane stays when the model goes, and the page may have let go of it: it is told with each change.
             lanes = [each for each in lanes_of(changes) if each.number > lane or each.is_model]
@@ -171,7 +197,7 @@ class Feed:
                 yield b"data: " + await asyncio.to_thread(msgspec.json.encode, update) + b"\n\n"
             else:
                 yield b": still here\n\n"
-            await self._later(version, told, work)
+            await self._later(version, told, lambda: self._goes_on(work, seat))
 
     def _beginning(self) -> Sequence[Change]:
         return from_the_start(self._timeline, self._look().now, BACK_S)
@@ -189,13 +215,13 @@ class Feed:
             update["runtime"] = trees.about
         return update
 
-    def _goes_on(self, work: asyncio.Task[None]) -> bool:
-        return not self._closed and self._work is work
+    def _goes_on(self, work: asyncio.Task[None], seat: _Seat) -> bool:
+        return not self._closed and self._work is work and seat in self._seats
 
-    async def _later(self, version: int, told: int, work: asyncio.Task[None]) -> None:
+    async def _later(self, version: int, told: int, goes_on: Callable[[], bool]) -> None:
         """Wait for news, or for long enough without."""
         for _ in range(QUIET_PERIODS):
-            if not self._goes_on(work) or self._version > version or self._timeline.told > told:
+            if not goes_on() or self._version > version or self._timeline.told > told:
                 return
             await self._news.wait()
 
@@ -248,6 +274,6 @@ def _keyed(name: str, rows: Sequence[Json]) -> Iterator[tuple[str, Json]]:
 
 
 def _cut(family: Json) -> Json:
-    children = cast("list[Json]", family["children"])
+    children = cast("list[Member]", family["children"])
     left_out = max(0, len(children) - CHILDREN_TOLD_MAX)
     return {**family, "children": children[:CHILDREN_TOLD_MAX], "omitted": cast("int", family["omitted"]) + left_out}

@@ -4,21 +4,26 @@ A stream never waits for a reader, and a decision goes to the runtime that asked
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Final
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
+from starlette.types import Message, Receive, Scope, Send
 
 from luftpause import __version__
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
 from luftpause.core.model.ids import Instant
+from luftpause.ports.asgi import LINE_EXTENSION, Line
 from luftpause.ports.run_trees import NotDecidedError, RuntimeAwayError, RunTree, RunTrees
 from luftpause.ports.scheduler import PeerSeen
-from luftpause.services.scheduler.feed import Feed
+from luftpause.services.scheduler.family_rows import FamilyRows
+from luftpause.services.scheduler.feed import READERS_MAX, Feed
 from luftpause.services.scheduler.models_json import Json
 from luftpause.services.scheduler.pace import Pace
 from luftpause.services.scheduler.service import SchedulerService
@@ -28,6 +33,9 @@ from luftpause.services.scheduler.timeline_json import change_row, from_the_star
 
 BODY_BYTES_MAX: Final = 8192
 URL_SHOWN_MAX: Final = 100
+STALLED_S: Final = 30.0
+
+_log = logging.getLogger("luftpause.scheduler")
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -82,6 +90,7 @@ class LiveHttp:
         self._trees = around.trees
         self._pace = Pace()
         self._timeline = Timeline()
+        self._families = FamilyRows(self._timeline)
         service.watch(self._pace)
         service.watch(self._timeline)
         self.feed = Feed(self.look, self._about_doors, self._timeline, self._trees, self._started)
@@ -106,7 +115,7 @@ class LiveHttp:
             now=service.now(),
             peers=self._around.peers(),
             pace=self._pace,
-            timeline=self._timeline,
+            families=self._families,
         )
 
     def about(self) -> Json:
@@ -128,13 +137,15 @@ class LiveHttp:
     async def _events(self, request: Request) -> Response:
         try:
             runtime = self._runtime(request.query_params.get("runtime", ""))
-            if self.feed.is_full:
-                raise _RefusedError(FailureCode.SCHEDULER_FAULT, "as many pages are open as may be; close one")
+            if self.feed.is_closed:
+                raise _RefusedError(FailureCode.SHUTTING_DOWN, "the scheduler is shutting down", retry_after_s=1.0)
+            wait_s = self.feed.room_in_s()
+            if wait_s:
+                message = f"{READERS_MAX} pages are open, as many as may be; close one, or ask again in {wait_s:.0f} s"
+                raise _RefusedError(FailureCode.TOO_MANY_READERS, message, retry_after_s=wait_s)
         except _RefusedError as refused:
             return refused.response
-        return StreamingResponse(
-            self.feed.stream(runtime), media_type="text/event-stream", headers={"cache-control": "no-store"}
-        )
+        return _Events(self.feed.stream(runtime))
 
     async def _get_timeline(self, _: Request) -> Response:
         started, now = self._started(), self._service.now()
@@ -178,18 +189,43 @@ class LiveHttp:
         return url
 
 
+class _Events(StreamingResponse):
+    """A stream that is cut when its reader has taken nothing for STALLED_S: it would keep a seat from others."""
+
+    def __init__(self, stream: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
+        self._stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+
+        async def taken(message: Message) -> None:
+            async with asyncio.timeout(STALLED_S):
+                await send(message)
+
+        try:
+            await super().__call__(scope, receive, taken)
+        except TimeoutError:
+            _log.info("page_cut", extra={"why": f"it took nothing for {STALLED_S:g} s"})
+            line: Line = scope["extensions"][LINE_EXTENSION]["line"]
+            line.cut()
+        finally:
+            await self._stream.aclose()
+
+
 class _RefusedError(Exception):
     """What was asked for cannot be had."""
 
-    def __init__(self, code: FailureCode, message: str) -> None:
+    def __init__(self, code: FailureCode, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
-        self._failure = Failure(code=code, message=message)
+        self._failure = Failure(code=code, message=message, retry_after_s=retry_after_s)
 
     @property
     def response(self) -> Response:
         """What whoever asked is answered."""
-        body = openai_error(self._failure)
-        return Response(body, status_code=self._failure.status, media_type="application/json")
+        failure = self._failure
+        later = {} if failure.retry_after_s is None else {"retry-after": str(max(1, ceil(failure.retry_after_s)))}
+        return Response(openai_error(failure), failure.status, headers=later, media_type="application/json")
 
 
 async def _answer_in(request: Request) -> _Answer:

@@ -47,9 +47,9 @@ class SchedulerMetrics:
         self._registry.register(_Tallies(tally))
         self._registry.register(_StateGauges(read_state, now))
 
-    def show(self, name: str, said: str, read: Callable[[], int]) -> None:
-        """Show a counter that somebody else keeps: `read` returns what it has come to."""
-        self._registry.register(_Borrowed(name, said, read))
+    def show(self, numbers: Collector) -> None:
+        """Show numbers that somebody else keeps."""
+        self._registry.register(numbers)
 
     def counts(self) -> Counts:
         """Return the numbers of the moment."""
@@ -124,19 +124,6 @@ def _name_of(reason: Enum | type) -> str:
 
 
 _WORD: Final = re.compile(r"([A-Z])")
-
-
-class _Borrowed(Collector):
-    """Reads a counter that somebody else keeps."""
-
-    def __init__(self, name: str, said: str, read: Callable[[], int]) -> None:
-        self._name = name
-        self._said = said
-        self._read = read
-
-    def collect(self) -> Iterator[Metric]:
-        """Read it."""
-        yield CounterMetricFamily(self._name, self._said, value=self._read())
 
 
 class _StateGauges(Collector):

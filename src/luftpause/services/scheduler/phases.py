@@ -65,14 +65,6 @@ class Spent(NamedTuple):
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
-    def told(self) -> dict[str, int]:
-        """Return it by name, as programs see it."""
-        return {
-            "turns": self.turns,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-        }
-
     def plus(self, other: "Spent") -> "Spent":
         """Return the sum."""
         return Spent(

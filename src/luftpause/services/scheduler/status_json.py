@@ -2,24 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Final
 
 from luftpause.core.model.ids import Instant
-from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.caller_view import CallerView, view_callers
-from luftpause.core.scheduling.events import RunPhase
-from luftpause.core.scheduling.family_view import FamilyView, MemberView, view_families
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.state import State, Window
 from luftpause.core.scheduling.view import HeldView, ReplicaView, RunsView, ToolView, view
 from luftpause.ports.scheduler import PeerSeen
+from luftpause.services.scheduler.family_rows import FamilyRows
 from luftpause.services.scheduler.models_json import Json, device_json, model_json
 from luftpause.services.scheduler.pace import Pace
-from luftpause.services.scheduler.timeline import Timeline
-
-_PHASES: Final[dict[RunPhase | None, str | None]] = {None: None, **{phase: phase.value for phase in RunPhase}}
-_CLASSES: Final[dict[ServiceClass | None, str | None]] = {None: None, **{each: each.value for each in ServiceClass}}
-"""A member's `value` takes ten times as long, and families have a thousand members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +21,14 @@ class Seen:
     Attributes:
         peers: who holds the scheduler over the link.
         pace: for guesses at how long held turns wait still.
-        timeline: for what runs have cost.
+        families: parents and their runs.
     """
 
     state: State
     now: Instant
     peers: Sequence[PeerSeen]
     pace: Pace
-    timeline: Timeline
+    families: FamilyRows
 
 
 def sections(seen: Seen) -> dict[str, list[Json]]:
@@ -50,7 +42,7 @@ def sections(seen: Seen) -> dict[str, list[Json]]:
         "runs": [_runs(runs) for runs in shown.runs],
         "callers": [_caller(caller) for caller in view_callers(state)],
         "tools": [_tool(tool) for tool in shown.tools],
-        "families": [_family(family, seen) for family in view_families(state)],
+        "families": seen.families.rows(state, now),
         "peers": [_peer(peer, state) for peer in seen.peers],
         "models": [model_json(model) for model in shown.models],
         "devices": [device_json(device) for device in shown.devices],
@@ -103,25 +95,6 @@ def _caller(caller: CallerView) -> Json:
         "caller": caller.caller,
         "in_flight": caller.in_flight,
         "held": caller.held,
-    }
-
-
-def _family(family: FamilyView, seen: Seen) -> Json:
-    return {
-        **_member(family.parent, seen),
-        "at_work": family.at_work,
-        "subtree": seen.timeline.spent_below(seen.state, family.parent.run).told(),
-        "children": [_member(child, seen) for child in family.children],
-        "omitted": family.left_out,
-    }
-
-
-def _member(member: MemberView, seen: Seen) -> Json:
-    return {
-        "run": member.run,
-        "phase": _PHASES[member.phase],
-        "class": _CLASSES[member.service_class],
-        "own": seen.timeline.spent(member.run).told(),
     }
 
 

@@ -56,15 +56,15 @@ class Timeline:
 
     def spent_below(self, state: State, run: RunId) -> Spent:
         """Return what a run and all below it have cost, as long as they are followed."""
-        total = self.spent(run)
-        seen, waiting = {run}, [run]
+        children, seen, waiting = state.children, {run}, [run]
         while waiting and len(seen) <= DESCENDANTS_MAX:
-            for child, _ in state.children.get(waiting.pop(), ()):
+            for child, _ in children.get(waiting.pop(), ()):
                 if child not in seen:
                     seen.add(child)
-                    waiting.append(child)
-                    total = total.plus(self.spent(child))
-        return total
+                    if child in children:
+                        waiting.append(child)
+        spent = [self.spent(each) for each in seen]
+        return Spent(*map(sum, zip(*spent, strict=True)))
 
     def _take(self, change: Change) -> None:
         ring = self._ring

@@ -9,6 +9,7 @@ from mcp.server.context import HandlerResult
 from mcp_types import InputRequiredResult
 
 from luftpause.core.model.ids import ModelName, RunId, ToolCallId
+from luftpause.core.model.traces import context_in
 from luftpause.core.runs.events import ApprovalScope
 from luftpause.ports.decisions import DecisionFailedError, DecisionRequest, Decisions
 from luftpause.services.runtime.identity import caller_of
@@ -25,7 +26,7 @@ from luftpause.services.runtime.mcp_door.arguments import (
 )
 from luftpause.services.runtime.mcp_door.calls import OfferedTool, ToolCall, is_sessionless
 from luftpause.services.runtime.mcp_door.orphans import Orphans
-from luftpause.services.runtime.mcp_door.spawn_order import headers_of, meta_of, order_of
+from luftpause.services.runtime.mcp_door.spawn_order import headers_of, meta_of, order_of, traceparent_of
 from luftpause.services.runtime.mcp_door.tasks import Tasks, wants_tasks
 from luftpause.services.runtime.mcp_door.tool_list import tools_with
 from luftpause.services.runtime.mcp_door.waiting import Wait, Waiting
@@ -155,6 +156,7 @@ class RunTools:
             service_class=principal.usual_class,
             labels=asked.labels,
             model=None if asked.model is None else ModelName(asked.model),
+            trace=context_in(traceparent_of(call)),
         )
         return answers.result(answers.decision(await self._decisions.decide(request)))
 

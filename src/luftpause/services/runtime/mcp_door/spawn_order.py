@@ -57,8 +57,13 @@ def order_of(call: ToolCall, settings: RuntimeSettings) -> SpawnOrder:
         idempotency_key=asked.idempotency_key,
         origin=origin_of(meta),
         spawner=spawner_of(meta),
-        traceparent=_named(meta, TRACEPARENT) or headers.get(TRACEPARENT, "")[:NAME_CHARS_MAX],
+        traceparent=traceparent_of(call),
     )
+
+
+def traceparent_of(call: ToolCall) -> str:
+    """Return where a client says that its call stands in a trace, empty where it does not; it may be nonsense."""
+    return _named(meta_of(call), TRACEPARENT) or headers_of(call).get(TRACEPARENT, "")[:NAME_CHARS_MAX]
 
 
 def headers_of(call: ToolCall) -> Mapping[str, str]:

@@ -64,10 +64,15 @@ export class Approvals {
         "div",
         { class: "asked" },
         element("p", {}, element("strong", {}, call.tool), why),
-        element("p", { class: "detail" }, run.task || run.handle),
+        element("p", { class: "detail" }, whose(run), run.task || run.handle),
         element("pre", { attributes: { tabindex: "0", "aria-label": "Arguments" } }, call.arguments || "no arguments"),
       ),
       element("p", { class: "buttons" }, ...buttons, said),
     );
   }
+}
+
+/** @returns {string} whose run it is, where that is not everybody's: whoever operates this decides for others too */
+function whose(run) {
+  return run.principal && run.principal !== "anonymous" ? `${run.principal}: ` : "";
 }

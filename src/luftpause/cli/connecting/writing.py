@@ -1,0 +1,90 @@
+"""Putting fragments into the files of the client: whole or not at all, with a copy of what stood there before."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import click
+
+from luftpause.cli.connecting.merging import CannotMergeError, merged, shown
+from luftpause.cli.connecting.steps import Fragment
+from luftpause.cli.failures import CommandFailedError
+
+FILE_BYTES_MAX: Final = 4 << 20
+
+
+class Files:
+    """Merges fragments into files and says so. The text of before stays beside each; a crash leaves all whole."""
+
+    def __init__(self) -> None:
+        self._backed_up: set[Path] = set()
+
+    def put_in(self, fragment: Fragment) -> None:
+        """Merge a fragment into its file.
+
+        Raises:
+            CommandFailedError: it was left alone, for the reason that is said.
+        """
+        path = Path(fragment.path).expanduser()
+        try:
+            target = path.resolve() if path.is_symlink() else path
+            before = _text_of(target)
+            after = merged(before or "", fragment.content, fragment.format)
+        except (CannotMergeError, UnicodeDecodeError, RuntimeError) as problem:  # RuntimeError: links in a circle
+            by_hand = shown(fragment.content, fragment.format)
+            raise CommandFailedError(f"{path} was left alone: {problem}. Put this in by hand:\n{by_hand}") from problem
+        if after == before:
+            click.echo(f"{path}: nothing to change")
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if before is None:
+            click.echo(f"{path}: written")
+        else:
+            self._keep(target, before)
+            click.echo(f"{path}: changed; the old text is in {_backup_of(target)}")
+        self._backed_up.add(target)
+        _put(target, after, like=target)
+
+    def _keep(self, target: Path, text: str) -> None:
+        """Keep the text of before this command, whose other recipes may change the same file again."""
+        if target not in self._backed_up:
+            _put(_backup_of(target), text, like=target)
+
+
+def _backup_of(path: Path) -> Path:
+    return path.with_name(path.name + ".bak")
+
+
+def _text_of(path: Path) -> str | None:
+    """Return what a file holds, line ends included; None where there is none.
+
+    Raises:
+        CannotMergeError: it is no file, or too large for one of settings.
+    """
+    if not path.exists():
+        return None
+    if not path.is_file():
+        raise CannotMergeError("it is no file")
+    if path.stat().st_size > FILE_BYTES_MAX:
+        raise CannotMergeError(f"it is longer than {FILE_BYTES_MAX >> 20} MiB")
+    return path.read_bytes().decode("utf-8")
+
+
+def _put(path: Path, text: str, *, like: Path) -> None:
+    """Write a file whole or not at all, with another one's owner and permissions, else readable by us only."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        if like.exists():
+            seen = like.stat()
+            if (seen.st_uid, seen.st_gid) != (os.geteuid(), os.getegid()):
+                os.chown(temporary, seen.st_uid, seen.st_gid)  # root may; others are told that they may not
+            os.chmod(temporary, seen.st_mode & 0o7777)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
