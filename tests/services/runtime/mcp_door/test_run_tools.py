@@ -259,7 +259,7 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("send", {"handle": "run_x", "message": "x"}, "there is no run 'run_x'"),
     ("transcript", {"handle": "run_x"}, "there is no run 'run_x'"),
     ("decide", {"input": "x", "labels": ["one"]}, "labels: ['one'] is too short (minItems: 2)"),
-    ("decide", {"input": "x", "labels": [str(n) for n in range(21)]}, "is too long (maxItems: 20)"),
+    ("decide", {"input": "x", "labels": [str(n) for n in range(21)]}, "21 items are too many (maxItems: 20)"),
     ("decide", {"labels": ["a", "b"]}, "'input' is a required property"),
     ("spawn", {"task": "x", "serviceClass": "urgent"}, "'urgent' is not one of ['interactive', 'batch']"),
     ("spawn", {"task": "x", "maxToolCalls": -1}, "maxToolCalls: -1 is less than the minimum of 0"),
