@@ -25,13 +25,16 @@ newcomer:
 	@sh scripts/newcomer
 
 bench: venv
+	@sh scripts/bench --peers || echo "bench: measuring without other people's routers" >&2
 	@.venv/bin/luftpause bench all --results benchmarks/results/bench
+	@.venv/bin/luftpause bench w1 w3 w6 seed-mcp --engine http --results benchmarks/results/bench
+	@.venv/bin/luftpause bench w1-small seed-single-pass --engine llama --results benchmarks/results/bench
+	@.venv/bin/python -m benchmarks.fidelity --json benchmarks/results/fidelity.json
 	@.venv/bin/python benchmarks/decide.py
 	@.venv/bin/python benchmarks/link.py
 	@.venv/bin/python benchmarks/text_calls.py
 	@.venv/bin/python benchmarks/sim.py
 	@.venv/bin/python benchmarks/page.py
-	@.venv/bin/python -m benchmarks.single_pass
 	@sh scripts/bench
 
 compile:

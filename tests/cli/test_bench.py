@@ -1,6 +1,7 @@
 """The bench command."""
 
 import json
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from luftpause.cli import bench as module
+from luftpause.cli.bench_output import Destination
 from luftpause.cli.main import main
-from luftpause.testkit.bench.results import load_results
-from luftpause.testkit.bench.simulated import Job
-from luftpause.testkit.bench.workloads import WORKLOADS
-from testkit.bench.measured import SMALL, sample
+from luftpause.testkit.bench.bench import Effort
+from luftpause.testkit.bench.jobs import Done
+from luftpause.testkit.bench.results import WorkloadResult, load_results
+from luftpause.testkit.bench.windows import Window
+from luftpause.testkit.bench.workloads import WORKLOADS, Workload
+from testkit.bench.measured import SMALL, result
 
 QUICK = ("small", "--seeds", "2", "--minutes", "0.2", "--jobs", "1")
 
@@ -78,13 +82,81 @@ def test_strict_fails_when_something_is_not_shown(monkeypatch: pytest.MonkeyPatc
         (("nothing",), "no workload 'nothing'; there are small and all"),
         (("small", "--arms", "best"), "no arm 'best' in small"),
         (("small", "--engine", "abacus"), "'abacus' is not one of"),
-        (("small", "--rev", "no-such-commit", *QUICK[1:], "--arms", "direct"), "rev-parse"),
+        (("small", "--arms", "best", "--engine", "http"), "there are direct, sglang-router-tuned, turn-admission"),
+        (("small", "--arms", ""), "no arm is named; in small there are direct, sglang-router-tuned, turn-admission"),
+        (("small", "--rev", "no-such-commit"), "no commit 'no-such-commit'"),
+        (("small", "--json", "/no/such/folder/small.json"), "cannot write '/no/such/folder/small.json': No such file"),
+        (("small", "--json", "/"), "cannot write '/': Is a directory"),
+        (("small", "--results", "/dev/null"), "cannot write into '/dev/null'"),
     ],
 )
-def test_what_cannot_be_measured_is_told(arguments: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_measured_or_kept_is_told_before_anything_is_measured(
+    arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "simulate_workload", lambda *_: pytest.fail("it was measured"))
+    monkeypatch.setattr(module, "measure_workload", lambda *_: pytest.fail("it was measured"))
     code, _, err = bench(*arguments)
-    assert code != 0
+    assert code in (1, 2)
     assert said in err
+
+
+def test_trying_where_the_result_goes_leaves_nothing_there(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text("as it was", encoding="utf-8")
+    for name in ("kept.json", "new.json"):
+        Destination.of(str(tmp_path / name), None)
+    assert [file.name for file in tmp_path.iterdir()] == ["kept.json"]
+    assert kept.read_text(encoding="utf-8") == "as it was"
+
+
+def test_a_workload_says_which_engines_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WORKLOADS", {"small": replace(SMALL, engines=("http", "llama"))})
+    code, _, err = bench("small")
+    assert code == 2
+    assert "small cannot be measured on sim: give --engine http or llama" in err
+
+
+def test_over_http_a_workload_brings_its_own_window_arms_and_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[tuple[str, ...], tuple[int, ...], Window]] = []
+
+    def measured(workload: Workload, arms: tuple[str, ...], effort: Effort, window: Window, _: Done) -> WorkloadResult:
+        asked.append((arms, effort.seeds, window))
+        return result(sglang_router_tuned=[1.0])
+
+    monkeypatch.setattr(module, "measure_workload", measured)
+    assert bench("small", "--engine", "http")[0] == 0
+    assert bench("small", "--engine", "http", "--speed", "3", "--minutes", "7", "--seeds", "1")[0] == 0
+    assert bench("small", "--engine", "llama", "--arms", "direct")[0] == 0
+    own, given, real = asked
+    assert own == (SMALL.arms, (1, 2), SMALL.on_http)
+    assert given[1:] == ((1,), replace(SMALL.on_http, speed=3.0, minutes=7.0))
+    assert real == (("direct",), (1, 2), SMALL.on_llama)
+
+
+def test_ctrl_c_ends_it_with_one_line_and_what_is_done_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    def simulated(workload: Workload, *_: object) -> WorkloadResult:
+        if done:
+            raise KeyboardInterrupt
+        done.append(workload.name)
+        return replace(result(sglang_router_tuned=[1.0]), workload=workload.name)
+
+    monkeypatch.setattr(module, "simulate_workload", simulated)
+    monkeypatch.setattr(module, "WORKLOADS", {"small": SMALL, "other": replace(SMALL, name="other")})
+    handler = signal.getsignal(signal.SIGTERM)
+    code, _, err = bench("all", "--results", str(tmp_path))
+    assert code == 130
+    assert err.endswith("stopped; small is kept\n")
+    assert [each.workload for each in load_results(tmp_path)] == ["small"]
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_the_help_teaches(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, _ = bench("--help")
+    assert code == 0
+    for said in ("luftpause bench w1 w3 w6 --engine http", "--rev HEAD~20 --rev HEAD", "sh scripts/bench"):
+        assert said in out
 
 
 def test_several_results_do_not_fit_into_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +168,6 @@ def test_several_results_do_not_fit_into_one_file(monkeypatch: pytest.MonkeyPatc
 
 def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with module._progress("small", 2) as done:
-        done(Job(scenario="w7-slow", arm="direct", seed=1), sample(1.0))
+    with module._progress("small", 2) as step:
+        step("w7-slow: direct, seed 1")
     assert "measurements are done" not in capsys.readouterr().err

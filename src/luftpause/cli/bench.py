@@ -1,9 +1,9 @@
 """`luftpause bench`: workloads with what they must show, on our policies and on other people's routers."""
 
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import get_args
 
 import click
@@ -11,35 +11,37 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from luftpause.cli.bench_output import Destination
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.say import say
 from luftpause.cli.tables import print_table
 from luftpause.testkit.bench.bench import Effort, jobs_of, measure_workload, simulate_workload
-from luftpause.testkit.bench.jobs import Done, cores
+from luftpause.testkit.bench.jobs import cores
 from luftpause.testkit.bench.over_http.doors import HTTP_ARMS, AbsentError
-from luftpause.testkit.bench.over_http.measure import Window
-from luftpause.testkit.bench.plots import plot
-from luftpause.testkit.bench.results import EngineShell, WorkloadResult, file_name, to_json
-from luftpause.testkit.bench.revisions import RevisionError, checked_out, measured_at, with_arms
-from luftpause.testkit.bench.samples import Sample
-from luftpause.testkit.bench.simulated import Job
+from luftpause.testkit.bench.results import EngineShell, WorkloadResult
+from luftpause.testkit.bench.revisions import RevisionError, checked_out, measured_at, named, with_arms
 from luftpause.testkit.bench.tables import arms_table, verdicts_table
-from luftpause.testkit.bench.workloads import WORKLOADS, Workload
+from luftpause.testkit.bench.windows import Window
+from luftpause.testkit.bench.workloads import OURS, WORKLOADS, Workload
 
 _SEEDS_MAX = 1000
-_ENGINES = get_args(EngineShell)
+_INTERRUPTED = 130
+_SIM_SEEDS = 5
+
+Step = Callable[[str], None]
+"""Told what has just been measured, or is measured next."""
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line said. `minutes` is None for each scenario's own."""
+    """What the command line said; None is each workload's own."""
 
     workloads: tuple[str, ...]
     engine: EngineShell
-    speed: float
+    speed: float | None
     seed: int
-    seeds: int
-    arms: tuple[str, ...]
+    seeds: int | None
+    arms: tuple[str, ...] | None
     minutes: float | None
     revisions: tuple[str, ...]
     jobs: int
@@ -48,7 +50,20 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool
 
 
-def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+class _Task(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload with all that was chosen for it."""
+
+    workload: Workload
+    engine: EngineShell
+    arms: tuple[str, ...]
+    effort: Effort
+    window: Window
+    revisions: tuple[str, ...]
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
     return tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
 
 
@@ -57,41 +72,48 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
 @click.option(
     "--engine", type=click.Choice(get_args(EngineShell)), default="sim", show_default=True, help="What answers."
 )
-@click.option("--speed", type=FiniteRange(0.1, 1000), default=4.0, show_default=True, help="Of time, over HTTP.")
+@click.option("--speed", type=FiniteRange(0.1, 1000), help="Of time, with --engine http.  [default: its own]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed.")
-@click.option("--seeds", type=click.IntRange(1, _SEEDS_MAX), default=5, show_default=True, help="So many in a row.")
-@click.option("--arms", callback=_names, default="", metavar="A,B", help="Who schedules.  [default: all that can]")
-@click.option("--minutes", type=FiniteRange(0.1, 10_000), help="Counted time.  [default: its own; 2 over HTTP]")
+@click.option("--seeds", type=click.IntRange(1, _SEEDS_MAX), help="So many in a row.  [default: 5; else 2 or 3]")
+@click.option("--arms", callback=_names, metavar="A,B", help="Who schedules.  [default: all that it is made for]")
+@click.option("--minutes", type=FiniteRange(0.1, 10_000), help="Counted time, planned minutes.  [default: its own]")
 @click.option("--rev", "revisions", multiple=True, metavar="COMMIT", help="Measure that commit, too. Repeatable.")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=cores, show_default="all cores", help="Processes.")
 @click.option("--json", "json_to", metavar="FILE", help="Write the result of one workload there; - prints it.")
 @click.option("--results", metavar="FOLDER", help="Write a JSON file and a plot of each workload there.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when anything is not shown that must be.")
 def command(**given: object) -> None:
-    """Measure our policies against other people's routers, and say what is shown and what is not.
+    r"""Measure our policies against other people's routers, and say what is shown and what is not.
 
     WORKLOAD is one of those that are listed without any, or `all`. Every arm meets the same runs with the
     same tools, seed by seed; ratios are taken within a seed. `luftpause sim` simulates one scenario, also your own.
+
+    \b
+    --engine sim    virtual time, on all cores; other routers are models of them
+    --engine http   real processes, engines are fakes with the same model and faster time
+    --engine llama  real processes, llama.cpp's server with the small model (sh scripts/venv local)
+
+    Other people's routers are real with http and llama: sh scripts/bench --peers installs them into .venv-bench.
+
+    \b
+    luftpause bench w1                                     one workload, a minute or so
+    luftpause bench w1 w3 w6 --engine http                 the same over HTTP, ten minutes
+    luftpause bench w1-small --engine llama                with real tokens, six minutes
+    luftpause bench w1 --arms smg,working-set --seeds 1    two arms, quickly
+    luftpause bench w1 --rev HEAD~20 --rev HEAD            two commits side by side
+    luftpause bench all --results FOLDER                   everything, stored; Ctrl-C keeps what is done
     """
     options = msgspec.convert(given, _Options)
     if not options.workloads:
         _list()
         return
-    chosen = _chosen(options)
-    if options.json_to is not None and len(chosen) > 1:
-        raise click.UsageError("--json takes the result of one workload; --results FOLDER takes those of several")
     try:
-        results = [_measured(workload, options) for workload in chosen]
+        tasks = _tasks(options)
+        destination = Destination.of(options.json_to, options.results)
+        results = _all_measured(tasks, destination)
     except (RevisionError, AbsentError) as error:
         raise CommandFailedError(str(error)) from error
-    if options.json_to == "-":
-        click.echo(to_json(results[0]).decode(), nl=False)
-    elif options.json_to is not None:
-        Path(options.json_to).write_bytes(to_json(results[0]))
-    if options.results is not None:
-        for result in results:
-            _store(result, Path(options.results))
-    if options.json_to != "-":
+    if not destination.prints_json:
         _show_verdicts(results)
     is_shown = all(verdict.met for result in results for verdict in result.verdicts)
     is_broken = any(arm.broken for result in results for arm in result.arms)
@@ -99,55 +121,124 @@ def command(**given: object) -> None:
         raise click.exceptions.Exit(1)
 
 
+def _all_measured(tasks: list[_Task], destination: Destination) -> list[WorkloadResult]:
+    """Measure and keep one after the other; when stopped, say what is kept."""
+    results: list[WorkloadResult] = []
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # or engines would outlive us
+    try:
+        for task in tasks:
+            results.append(_measured(task))
+            destination.keep(results[-1])
+            if not destination.prints_json:
+                _show(task.workload, results[-1])
+    except KeyboardInterrupt:
+        kept = ", ".join(result.workload for result in results) if destination.is_given else ""
+        say(f"stopped; {f'{kept} is kept' if kept else 'nothing is kept'}", err=True)
+        raise click.exceptions.Exit(_INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return results
+
+
+def _tasks(options: _Options) -> list[_Task]:
+    """Return what is to be measured, or refuse before anything is.
+
+    Raises:
+        RevisionError: a commit cannot be measured.
+    """
+    chosen = _chosen(options)
+    if options.json_to is not None and len(chosen) > 1:
+        raise click.UsageError("--json takes the result of one workload; --results FOLDER takes those of several")
+    revisions = tuple(dict.fromkeys(named(revision) for revision in options.revisions))
+    return [_task(workload, options, revisions) for workload in chosen]
+
+
+def _task(workload: Workload, options: _Options, revisions: tuple[str, ...]) -> _Task:
+    own = workload.window(options.engine)
+    seeds = options.seeds or (_SIM_SEEDS if options.engine == "sim" else workload.seeds)
+    return _Task(
+        workload=workload,
+        engine=options.engine,
+        arms=_arms(workload, options),
+        effort=Effort(
+            seeds=tuple(range(options.seed, options.seed + seeds)), minutes=options.minutes, processes=options.jobs
+        ),
+        window=Window(
+            warmup_s=own.warmup_s,
+            minutes=options.minutes or own.minutes,
+            speed=options.speed or own.speed,
+            real=own.real,
+        ),
+        revisions=revisions,
+    )
+
+
 def _chosen(options: _Options) -> list[Workload]:
+    able = {name: each for name, each in WORKLOADS.items() if options.engine in each.engines}
     asked = dict.fromkeys(name.lower() for name in options.workloads)
-    names = WORKLOADS if "all" in asked else asked
+    names = able if "all" in asked else asked
     unknown = [name for name in names if name not in WORKLOADS]
     if unknown:
         raise click.BadParameter(f"no workload {', '.join(unknown)!r}; there are {', '.join(WORKLOADS)} and all")
-    return [WORKLOADS[name] for name in names]
+    for name in names:
+        if name not in able:
+            engines = " or ".join(WORKLOADS[name].engines)
+            raise click.BadParameter(f"{name} cannot be measured on {options.engine}: give --engine {engines}")
+    return [able[name] for name in names]
 
 
 def _arms(workload: Workload, options: _Options) -> tuple[str, ...]:
-    unknown = ", ".join(name for name in options.arms if name not in workload.arms)
+    is_real = options.engine != "sim"
+    able = tuple(arm for arm in workload.arms if not is_real or arm in HTTP_ARMS)
+    if options.arms is None:
+        return workload.arms_on(options.engine)
+    if not options.arms:
+        raise click.BadParameter(f"no arm is named; in {workload.name} there are {', '.join(able)}")
+    unknown = ", ".join(name for name in options.arms if name not in able)
     if unknown:
-        raise click.BadParameter(f"no arm {unknown!r} in {workload.name}; there are {', '.join(workload.arms)}")
-    return options.arms or workload.arms
+        raise click.BadParameter(f"no arm {unknown!r} in {workload.name}; there are {', '.join(able)}")
+    return options.arms
 
 
-def _measured(workload: Workload, options: _Options) -> WorkloadResult:
-    arms = _arms(workload, options)
-    if options.engine != "sim":
-        arms = tuple(arm for arm in arms if arm in HTTP_ARMS)
-    effort = Effort(
-        seeds=tuple(range(options.seed, options.seed + options.seeds)), minutes=options.minutes, processes=options.jobs
-    )
-    with _progress(workload.name, len(jobs_of(workload, arms, effort))) as done:
-        if options.engine == "sim":
-            result = simulate_workload(workload, arms, effort, done)
+def _measured(task: _Task) -> WorkloadResult:
+    workload = task.workload
+    of_ours = [arm for arm in OURS if arm in workload.arms]
+    count = len(jobs_of(workload, task.arms, task.effort)) + len(task.revisions) * len(of_ours)
+    with _progress(workload.name, count) as step:
+        if task.engine == "sim":
+            result = simulate_workload(
+                workload, task.arms, task.effort, lambda job, _: step(f"{job.scenario}: {job.arm}, seed {job.seed}")
+            )
         else:
-            window = Window(minutes=options.minutes or 2.0, speed=options.speed, real=options.engine == "llama")
-            result = measure_workload(workload, arms, effort, window, done)
-    for revision in options.revisions:
-        with checked_out(revision) as (name, folder):
-            result = with_arms(result, measured_at(folder, name, workload, _same(options)), workload)
-    if options.json_to != "-":
-        _show(workload, result)
+            result = measure_workload(
+                workload,
+                task.arms,
+                task.effort,
+                task.window,
+                lambda job, _: step(f"{job.scenario}: {job.arm}, seed {job.seed}"),
+            )
+        for name in task.revisions:
+            with checked_out(name) as folder:
+                more = measured_at(folder, name, workload, _same(task), step)
+                result = with_arms(result, more, workload)
     return result
 
 
-def _same(options: _Options) -> list[str]:
+def _same(task: _Task) -> list[str]:
     """Return the options that another commit is to be measured with."""
-    same = ["--engine", options.engine, "--speed", f"{options.speed:g}", "--jobs", str(options.jobs)]
-    same += ["--seed", str(options.seed), "--seeds", str(options.seeds)]
-    return same if options.minutes is None else [*same, "--minutes", f"{options.minutes:g}"]
+    effort = task.effort
+    same = ["--engine", task.engine, "--jobs", str(effort.processes)]
+    same += ["--seed", str(effort.seeds[0]), "--seeds", str(len(effort.seeds))]
+    if task.engine != "sim":
+        return [*same, "--minutes", f"{task.window.minutes:g}", "--speed", f"{task.window.speed:g}"]
+    return same if effort.minutes is None else [*same, "--minutes", f"{effort.minutes:g}"]
 
 
 @contextmanager
-def _progress(name: str, count: int) -> Iterator[Done]:
+def _progress(name: str, count: int) -> Iterator[Step]:
     """Show how far it is: a bar on a terminal, else one line when it is over."""
     if not sys.stderr.isatty():
-        yield lambda job, sample: None
+        yield lambda what: None
         say(f"{name}: {count} measurements are done", err=True)
         return
     columns = (
@@ -159,11 +250,7 @@ def _progress(name: str, count: int) -> Iterator[Done]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(name, total=count)
-
-        def done(job: Job, sample: Sample) -> None:
-            progress.update(task, advance=1, description=f"{job.scenario}: {job.arm}, seed {job.seed}")
-
-        yield done
+        yield lambda what: progress.update(task, advance=1, description=what)
 
 
 def _list() -> None:
@@ -193,10 +280,3 @@ def _show_verdicts(results: list[WorkloadResult]) -> None:
     verdicts = [verdict for result in results for verdict in result.verdicts]
     if verdicts:
         print_table("What must be shown", verdicts_table(verdicts))
-
-
-def _store(result: WorkloadResult, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / file_name(result)
-    file.write_bytes(to_json(result))
-    file.with_suffix(".svg").write_text(plot(result), encoding="utf-8")

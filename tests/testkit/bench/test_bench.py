@@ -1,14 +1,15 @@
 """A whole workload in virtual time."""
 
+import msgspec
 import pytest
 
 from luftpause.testkit.bench import bench as module
 from luftpause.testkit.bench.bench import Effort, jobs_of, measure_workload, simulate_workload
 from luftpause.testkit.bench.over_http.doors import AbsentError
-from luftpause.testkit.bench.over_http.measure import Window
 from luftpause.testkit.bench.results import WorkloadResult
 from luftpause.testkit.bench.samples import Sample
 from luftpause.testkit.bench.simulated import Job
+from luftpause.testkit.bench.windows import Window
 from testkit.bench.measured import SMALL, sample
 
 EFFORT = Effort(seeds=(3, 4), minutes=0.3)
@@ -63,7 +64,8 @@ def test_over_http_an_arm_that_cannot_be_had_is_absent_and_the_others_are_measur
         asked.append((job.arm, job.seed))
         if job.arm == "sglang-router-tuned":
             raise AbsentError("is not installed")
-        return sample(2.0)
+        busy = {"engine": 0.25 / job.seed * 3, "agents": 0.5}
+        return msgspec.structs.replace(sample(2.0), cores=busy)
 
     monkeypatch.setattr(module, "measure_over_http", measure)
     told: list[str] = []
@@ -78,6 +80,11 @@ def test_over_http_an_arm_that_cannot_be_had_is_absent_and_the_others_are_measur
     ]
     assert told == ["direct", "turn-admission"] * 2
     assert (result.engine, result.absent) == ("http", {"sglang-router-tuned": "is not installed"})
-    assert result.setup == {"warm-up": "5 s", "minutes": "1", "speed of time": "2"}
+    assert result.setup == {
+        "warm-up": "5 s",
+        "minutes": "1",
+        "speed of time": "2",
+        "most cores busy": "engine 0.25, agents 0.50",
+    }
     assert [arm.arm for arm in result.arms] == ["direct", "turn-admission"]
     assert [verdict.met for verdict in result.verdicts] == [False]

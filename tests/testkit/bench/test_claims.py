@@ -72,3 +72,14 @@ def test_a_claim_says_what_it_claims() -> None:
     assert replace(FASTER, relation=Relation.WITHIN, bound=0.02).text == (
         "w1: runs_per_min within 2% of sglang-router-tuned"
     )
+
+
+def test_where_real_time_passes_the_spread_may_reach_the_bound() -> None:
+    tie = replace(FASTER, relation=Relation.WITHIN, bound=0.02)
+    near = samples(sglang_router_tuned=[10.0, 10.0, 10.0], turn_admission=[10.1, 10.4, 10.5])
+    far = samples(sglang_router_tuned=[10.0, 10.0, 10.0], turn_admission=[9.0, 9.1, 9.7])
+    for found, is_met in ((near, True), (far, False)):
+        (exact,) = judge((tie,), found, OURS, OURS)
+        (noisy,) = judge((tie,), found, OURS, OURS, noisy=True)
+        assert (exact.met, noisy.met) == (False, is_met)
+        assert "within 2% or the spread of sglang-router-tuned" in noisy.claim

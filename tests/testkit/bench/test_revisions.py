@@ -1,63 +1,114 @@
 """Other commits as more arms."""
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from luftpause.testkit.bench import revisions as module
 from luftpause.testkit.bench.claims import Claim
 from luftpause.testkit.bench.machine import ROOT
+from luftpause.testkit.bench.over_http.children import wait_until
 from luftpause.testkit.bench.results import to_json
-from luftpause.testkit.bench.revisions import RevisionError, checked_out, measured_at, with_arms
+from luftpause.testkit.bench.revisions import RevisionError, checked_out, measured_at, named, with_arms
 from testkit.bench.measured import FASTER, SMALL, result
 
 CHECKOUT = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git checkout")
 ASKED: Claim = FASTER
 
 
-class Answer:
-    """What a finished process leaves."""
-
-    def __init__(self, stderr: str = "") -> None:
-        self.returncode = 1 if stderr else 0
-        self.stderr = stderr
-        self.stdout = ""
+def told_nothing(what: str) -> None:
+    """Listen to nobody."""
 
 
 @CHECKOUT
 def test_a_commit_is_checked_out_and_gone_again() -> None:
-    with checked_out("HEAD") as (name, folder):
+    name = named("HEAD")
+    assert len(name) >= 10
+    with checked_out(name) as folder:
         assert (folder / "src/luftpause/__init__.py").exists()
-        assert len(name) >= 10
     assert not folder.exists()
 
 
 @CHECKOUT
 @pytest.mark.parametrize("revision", ["no-such-branch", "--force"])
 def test_what_is_no_commit_is_refused(revision: str) -> None:
-    with pytest.raises(RevisionError), checked_out(revision):
-        pass
+    with pytest.raises(RevisionError, match="no commit"):
+        named(revision)
 
 
-def test_a_commits_own_bench_is_asked_for_each_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
+@CHECKOUT
+def test_a_commit_before_the_bench_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BENCH", "src/luftpause/testkit/bench/of_tomorrow.py")
+    with pytest.raises(RevisionError, match="has no bench"):
+        named("HEAD")
 
-    def process(command: list[str], **_: object) -> Answer:
-        asked.append(command)
-        Path(command[-1]).write_bytes(to_json(result(turn_admission=[4.0])))
-        return Answer()
 
-    monkeypatch.setattr("subprocess.run", process)
-    (arm,) = measured_at(tmp_path, "abc", SMALL, ["--seeds", "1"])
+def test_outside_a_checkout_no_commit_can_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    with pytest.raises(RevisionError, match="from a git checkout"):
+        named("HEAD")
+
+
+def a_bench(folder: Path, does: str) -> None:
+    """Write a package `luftpause` whose command does this."""
+    (folder / "src" / "luftpause").mkdir(parents=True)
+    (folder / "src" / "luftpause" / "__init__.py").write_text("", encoding="utf-8")
+    (folder / "src" / "luftpause" / "__main__.py").write_text(does, encoding="utf-8")
+
+
+def test_a_commits_own_bench_is_asked_for_each_of_ours(tmp_path: Path) -> None:
+    stored = tmp_path / "stored.json"
+    stored.write_bytes(to_json(result(turn_admission=[4.0])))
+    asked = tmp_path / "asked"
+    a_bench(
+        tmp_path,
+        "import pathlib, shutil, sys\n"
+        f"pathlib.Path({str(asked)!r}).write_text(' '.join(sys.argv[1:-1]))\n"
+        f"shutil.copy({str(stored)!r}, sys.argv[-1])\n",
+    )
+    told: list[str] = []
+    (arm,) = measured_at(tmp_path, "abc", SMALL, ["--seeds", "1"], told.append)
     assert arm.arm == "turn-admission@abc"
-    assert asked[0][1:6] == ["-m", "luftpause", "bench", "small", "--seeds"]
-    assert asked[0][-4:-2] == ["--arms", "turn-admission"]
+    assert asked.read_text(encoding="utf-8") == "bench small --seeds 1 --arms turn-admission --json"
+    assert told == ["small: turn-admission@abc"]
 
 
-def test_a_commit_without_a_bench_cannot_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subprocess.run", lambda *_, **__: Answer("No such command 'bench'"))
-    with pytest.raises(RevisionError, match="abc cannot be measured: No such command 'bench'"):
-        measured_at(tmp_path, "abc", SMALL, [])
+def test_a_commit_that_cannot_measure_says_why(tmp_path: Path) -> None:
+    a_bench(tmp_path, "raise SystemExit('No such command')")
+    with pytest.raises(RevisionError, match="abc cannot be measured: No such command"):
+        measured_at(tmp_path, "abc", SMALL, [], told_nothing)
+
+
+def test_whoever_is_stopped_stops_the_others_bench_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = tmp_path / "ended"
+    a_bench(
+        tmp_path,
+        "import pathlib, time\n"
+        "try:\n"
+        "    pathlib.Path('begun').touch()\n"
+        "    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n"
+        f"    pathlib.Path({str(ended)!r}).touch()\n",
+    )
+    monkeypatch.chdir(tmp_path)
+    communicate = subprocess.Popen.communicate
+    patience: list[float | None] = []
+
+    def interrupted(process: subprocess.Popen[str], timeout: float | None = None) -> tuple[str, str]:
+        patience.append(timeout)
+        if timeout is None:
+            wait_until((tmp_path / "begun").exists, timeout_s=20, what="the bench")
+            raise KeyboardInterrupt
+        return communicate(process, timeout=timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        measured_at(tmp_path, "abc", SMALL, [], told_nothing)
+    assert ended.exists()
+    assert patience[0] is None
+    assert patience[1] is not None
 
 
 def test_more_arms_get_verdicts_of_their_own() -> None:

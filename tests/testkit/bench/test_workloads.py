@@ -2,6 +2,8 @@
 
 import pytest
 
+from luftpause.testkit.bench.over_http.doors import HTTP_ARMS
+from luftpause.testkit.bench.results import EngineShell
 from luftpause.testkit.bench.samples import FIGURES
 from luftpause.testkit.bench.tables import TITLES
 from luftpause.testkit.bench.workloads import OURS, TUNED, WORKLOADS, Workload
@@ -11,20 +13,45 @@ from luftpause.testkit.sim.setting import setting_of
 
 
 def test_every_scenario_belongs_to_a_workload() -> None:
-    named = {scenario for workload in WORKLOADS.values() for scenario in workload.scenarios}
+    runs = [workload for workload in WORKLOADS.values() if workload.door != "decide"]
+    named = {scenario for workload in runs for scenario in workload.scenarios}
     assert sorted(named) == sorted(shipped())
 
 
 @pytest.mark.parametrize("workload", WORKLOADS.values(), ids=list(WORKLOADS))
 def test_a_workload_asks_for_what_there_is(workload: Workload) -> None:
+    calls = ("call_p50_ms", "call_p99_ms", "calls_per_s")
     for scenario in workload.scenarios:
-        assert set(workload.arms) <= set(arms_for(setting_of(load_scenario(scenario))))
+        if workload.door != "decide":
+            assert set(workload.arms) <= set(arms_for(setting_of(load_scenario(scenario))))
     for claim in workload.claims:
         assert claim.scenario in workload.scenarios
-        assert claim.figure in (*FIGURES, "broken_rules")
+        assert claim.figure in (calls if workload.door == "decide" else (*FIGURES, "broken_rules"))
         assert claim.against is None or claim.against in workload.arms
     assert set(workload.columns) <= set(TITLES)
     assert set(OURS) & set(workload.arms)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS.values(), ids=list(WORKLOADS))
+@pytest.mark.parametrize("engine", ["http", "llama"])
+def test_what_is_asked_over_http_exists_there_and_whom_claims_compare_with_is_among_it(
+    workload: Workload, engine: EngineShell
+) -> None:
+    arms = workload.arms_on(engine)
+    if engine in workload.engines and workload.name not in ("w7", "w8"):
+        assert set(arms) <= set(HTTP_ARMS)
+        assert {claim.against for claim in workload.claims if claim.against is not None} <= set(arms)
+        assert workload.window(engine).real is (engine == "llama")
+
+
+def test_what_is_measured_over_http_at_once_takes_some_ten_minutes() -> None:
+    """Engines and doors start anew for each measurement, which takes three seconds more."""
+    seconds = 0.0
+    for workload in (WORKLOADS[name] for name in ("w1", "w3", "w6")):
+        window = workload.window("http")
+        each = window.until_s / window.pace + 3
+        seconds += each * workload.seeds * len(workload.scenarios) * len(workload.arms_on("http"))
+    assert 300 < seconds < 660
 
 
 def test_the_tuned_router_is_an_arm() -> None:

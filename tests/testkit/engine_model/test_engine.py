@@ -3,6 +3,7 @@
 import random
 from typing import Literal
 
+import msgspec
 import pytest
 
 from luftpause.testkit.engine_model.engine import Engine, Outcome, Progress
@@ -27,6 +28,20 @@ def test_context_makes_decoding_slower() -> None:
     engine = Engine(EngineFigures(step_s=1.0, decode_s=0.0, prefill_tps=1e9, context_s=0.01, kv_tokens=10_000))
     engine.submit(request(1, prompt=100, reply=4), 0.0)
     assert done(run_out(engine))[1] == pytest.approx(1.0 + 3 * 1.0 + 0.01 * (101 + 102 + 103))
+
+
+def test_a_prompt_token_takes_longer_the_more_stands_before_it_and_a_request_takes_something_by_itself() -> None:
+    engine = Engine(msgspec.structs.replace(EXACT, prefill_context_s=0.001, request_s=0.25))
+    engine.submit(request(1, prompt=160, reply=16, run="r"), 0.0)
+    assert first(run_out(engine)) == {1: pytest.approx(1.0 + 1.6 + 160 * 80 * 0.001 + 0.25)}
+    engine.submit(request(2, prompt=200, reply=1, run="r"), 100.0)
+    assert first(run_out(engine)) == {2: pytest.approx(101.0 + 0.24 + 24 * (176 + 12) * 0.001 + 0.25)}
+
+
+def test_a_prompt_in_two_chunks_is_one_request() -> None:
+    engine = Engine(msgspec.structs.replace(EXACT, request_s=0.25))
+    engine.submit(request(1, prompt=300, reply=1), 0.0)
+    assert first(run_out(engine)) == {1: pytest.approx(3.0 + 2.0 + 0.25)}
 
 
 def test_a_prefill_slows_those_who_decode_and_shares_the_budget_with_them() -> None:

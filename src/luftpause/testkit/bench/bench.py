@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from luftpause.testkit.bench.claims import judge
 from luftpause.testkit.bench.jobs import Done, run_jobs
 from luftpause.testkit.bench.machine import Machine, commit, describe_machine, now
+from luftpause.testkit.bench.over_http.burden import busiest
 from luftpause.testkit.bench.over_http.doors import AbsentError
-from luftpause.testkit.bench.over_http.measure import Window, measure_over_http
+from luftpause.testkit.bench.over_http.measure import measure_over_http
 from luftpause.testkit.bench.results import EngineShell, WorkloadResult, arm_results
 from luftpause.testkit.bench.samples import Sample
 from luftpause.testkit.bench.simulated import Job
+from luftpause.testkit.bench.windows import Window
 from luftpause.testkit.bench.workloads import OURS, OWN, Workload
 
 Gathered = dict[str, dict[str, list[Sample]]]
@@ -36,7 +38,14 @@ class Effort:
 def jobs_of(workload: Workload, arms: Sequence[str], effort: Effort) -> list[Job]:
     """Return all measurements of a workload: for each scenario, arm and seed one."""
     return [
-        Job(scenario=scenario, arm=arm, seed=seed, minutes=effort.minutes, checked=workload.checked)
+        Job(
+            scenario=scenario,
+            arm=arm,
+            seed=seed,
+            minutes=effort.minutes,
+            checked=workload.checked,
+            door=workload.door,
+        )
         for scenario in workload.scenarios
         for arm in arms
         for seed in effort.seeds
@@ -64,6 +73,7 @@ def measure_workload(
     began, machine = time.perf_counter(), describe_machine()
     samples: Gathered = {scenario: {arm: [] for arm in arms} for scenario in workload.scenarios}
     absent: dict[str, str] = {}
+    cores: list[Mapping[str, float]] = []
     for job in sorted(jobs_of(workload, arms, effort), key=lambda job: (job.scenario, job.seed)):
         if job.arm in absent:
             continue
@@ -73,11 +83,13 @@ def measure_workload(
             absent[job.arm] = str(error)
             continue
         samples[job.scenario][job.arm].append(sample)
+        cores.append(sample.cores)
         done(job, sample)
     setup = {
         "warm-up": f"{window.warmup_s:g} s",
         "minutes": f"{window.minutes:g}",
-        "speed of time": "1" if window.real else f"{window.speed:g}",
+        "speed of time": f"{window.pace:g}",
+        "most cores busy": busiest(cores),
     }
     shell: EngineShell = "llama" if window.real else "http"
     return _result(workload, effort, samples, Taken(shell, began, machine, absent, setup))
@@ -104,7 +116,7 @@ def _result(workload: Workload, effort: Effort, samples: Gathered, taken: Taken)
         seconds=round(time.perf_counter() - taken.began, 1),
         machine=taken.machine,
         arms=arm_results(samples),
-        verdicts=tuple(judge(workload.claims, samples, OURS, OWN)),
+        verdicts=tuple(judge(workload.claims, samples, OURS, OWN, noisy=taken.shell != "sim")),
         absent=taken.absent,
         setup=taken.setup,
     )

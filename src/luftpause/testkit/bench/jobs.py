@@ -2,11 +2,14 @@
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from luftpause.testkit.bench.samples import Sample
 from luftpause.testkit.bench.simulated import Job, measure
+
+_STOP_S = 5.0
 
 Done = Callable[[Job, Sample], None]
 """Told of each measurement as it ends."""
@@ -18,7 +21,7 @@ def cores() -> int:
 
 
 def run_jobs(jobs: Sequence[Job], done: Done, *, processes: int) -> list[Sample]:
-    """Return the sample of each job, in the order of the jobs."""
+    """Return the sample of each job, in the order of the jobs. Whatever ends it early ends the processes at once."""
     if processes < 2:
         samples = []
         for job in jobs:
@@ -27,7 +30,7 @@ def run_jobs(jobs: Sequence[Job], done: Done, *, processes: int) -> list[Sample]
         return samples
     context = multiprocessing.get_context("spawn")
     found: dict[int, Sample] = {}
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_die_silently) as pool:
         futures = {pool.submit(measure, job): number for number, job in enumerate(jobs)}
         try:
             for future in as_completed(futures):
@@ -35,5 +38,13 @@ def run_jobs(jobs: Sequence[Job], done: Done, *, processes: int) -> list[Sample]
                 done(jobs[futures[future]], found[futures[future]])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+                process.join(_STOP_S)
             raise
     return [found[number] for number in range(len(jobs))]
+
+
+def _die_silently() -> None:
+    """Ctrl-C reaches every process of a terminal: whoever simulates ends there without a word."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from luftpause.testkit.bench.claims import Verdict
 from luftpause.testkit.bench.machine import machine_line
-from luftpause.testkit.bench.results import WorkloadResult
+from luftpause.testkit.bench.results import WorkloadResult, has_curves
 from luftpause.testkit.bench.tables import arms_table, markdown, verdicts_table
 from luftpause.testkit.bench.workloads import TUNED, WORKLOADS
 
 SHELLS = {
     "sim": "virtual time: the real scheduling core against modelled engines; other routers are models of them",
     "http": "real processes over HTTP against modelled engines",
-    "llama": "real processes over HTTP against llama.cpp's server",
+    "llama": "real processes over HTTP against llama.cpp's server, single-pass calls against a real small classifier",
 }
 """What stands behind an engine's name."""
 
@@ -65,5 +65,7 @@ def _workload(result: WorkloadResult, pictures: str) -> str:
         against = next((claim.against for claim in workload.claims if claim.against), TUNED) if workload else TUNED
         baseline = against if against in {arm.arm for arm in arms} else arms[0].arm
         lines += ["", f"`{scenario}`, × is to {baseline}:", "", markdown(arms_table(arms, columns, baseline))]
-    picture = f"{pictures}/{result.workload}-{result.engine}.svg"
-    return "\n".join([*lines, "", f"![Run times and cache of {result.workload}]({picture})", ""])
+    if has_curves(result):
+        picture = f"{pictures}/{result.workload}-{result.engine}.svg"
+        lines += ["", f"![Run times and cache of {result.workload}]({picture})"]
+    return "\n".join([*lines, ""])

@@ -93,6 +93,11 @@ def flat(arm: ArmResult) -> dict[str, Any]:
     return {"arm": built.pop("arm"), "scenario": built.pop("scenario"), **built.pop("figures"), **built}
 
 
+def has_curves(result: WorkloadResult) -> bool:
+    """Say whether there is anything to plot."""
+    return any(arm.curves.run_s or arm.curves.cached for arm in result.arms)
+
+
 def to_json(result: WorkloadResult) -> bytes:
     """Return a result as JSON with a line for each key and for each arm."""
     built: dict[str, Any] = {"benchmark": "bench", **msgspec.to_builtins(result)}

@@ -5,13 +5,15 @@ Its scenarios are its own, too: where a workload has changed in between, the fig
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -20,43 +22,72 @@ from luftpause.testkit.bench.machine import ROOT
 from luftpause.testkit.bench.results import ArmResult, WorkloadResult, arm_results, from_json, samples_of
 from luftpause.testkit.bench.workloads import OURS, OWN, Workload
 
+Told = Callable[[str], None]
+"""Told what is measured next."""
+
+_BENCH: Final = "src/luftpause/testkit/bench/bench.py"
+_STOP_S: Final = 30.0
+"""So long a commit's own bench has to end its engines when we are stopped."""
+
 
 class RevisionError(Exception):
     """A commit cannot be measured. Its text says why."""
 
 
-@contextmanager
-def checked_out(revision: str) -> Iterator[tuple[str, Path]]:
-    """Check a commit out into a folder of its own, for the length of a block; give its short name and the folder.
+class _GitError(RevisionError):
+    """Git says no."""
+
+
+def named(revision: str) -> str:
+    """Return the short name of a commit that can be measured.
 
     Raises:
-        RevisionError: there is no such commit, or this is no checkout.
+        RevisionError: there is no such commit, it has no bench, or this is no checkout.
     """
+    if revision.startswith("-"):
+        raise RevisionError(f"no commit {revision!r}")
+    try:
+        name = _said("rev-parse", "--short=10", "--verify", f"{revision}^{{commit}}")
+    except _GitError as refused:
+        raise RevisionError(f"no commit {revision!r}; git log --oneline lists them") from refused
+    try:
+        _said("cat-file", "-e", f"{name}:{_BENCH}")
+    except _GitError as refused:
+        raise RevisionError(f"{name} has no bench: it is older than {_BENCH}") from refused
+    return name
+
+
+@contextmanager
+def checked_out(name: str) -> Iterator[Path]:
+    """Check a commit out into a folder of its own, for the length of a block.
+
+    Raises:
+        RevisionError: git cannot.
+    """
+    with tempfile.TemporaryDirectory(prefix="luftpause-rev-") as temporary:
+        folder = Path(temporary) / name
+        _said("worktree", "add", "--detach", str(folder), name)
+        try:
+            yield folder
+        finally:
+            _said("worktree", "remove", "--force", str(folder))
+
+
+def _said(*arguments: str) -> str:
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         raise RevisionError("other commits can only be measured from a git checkout")
-    if revision.startswith("-"):
-        raise RevisionError(f"no commit {revision!r}")
-    name = _said(git, "rev-parse", "--short=10", "--verify", f"{revision}^{{commit}}")
-    with tempfile.TemporaryDirectory(prefix="luftpause-rev-") as temporary:
-        folder = Path(temporary) / name
-        _said(git, "worktree", "add", "--detach", str(folder), name)
-        try:
-            yield name, folder
-        finally:
-            _said(git, "worktree", "remove", "--force", str(folder))
-
-
-def _said(git: str, *arguments: str) -> str:
     answer = subprocess.run(
         [git, "-C", str(ROOT), *arguments], capture_output=True, text=True, encoding="utf-8", check=False
     )
     if answer.returncode:
-        raise RevisionError(f"git {arguments[0]}: {answer.stderr.strip()}")
+        raise _GitError(f"git {arguments[0]}: {answer.stderr.strip()}")
     return answer.stdout.strip()
 
 
-def measured_at(folder: Path, name: str, workload: Workload, options: Sequence[str]) -> tuple[ArmResult, ...]:
+def measured_at(
+    folder: Path, name: str, workload: Workload, options: Sequence[str], told: Told
+) -> tuple[ArmResult, ...]:
     """Return what the arms of ours come to that a commit has, named after it.
 
     Args:
@@ -64,6 +95,7 @@ def measured_at(folder: Path, name: str, workload: Workload, options: Sequence[s
         name: of the commit.
         workload: to measure.
         options: of its `bench` command, arms and output excepted.
+        told: is told of each arm before it is measured.
 
     Raises:
         RevisionError: it has no such bench, or none of our arms.
@@ -71,14 +103,13 @@ def measured_at(folder: Path, name: str, workload: Workload, options: Sequence[s
     found: list[ArmResult] = []
     why = ""
     for arm in [arm for arm in OURS if arm in workload.arms]:
+        told(f"{workload.name}: {arm}@{name}")
         file = folder / f"{arm}.json"
         command = [sys.executable, "-m", "luftpause", "bench", workload.name, *options]
         env = {**os.environ, "PYTHONPATH": str(folder / "src")}
-        answer = subprocess.run(
-            [*command, "--arms", arm, "--json", str(file)], env=env, capture_output=True, text=True, check=False
-        )
+        said = _asked([*command, "--arms", arm, "--json", str(file)], env)
         if not file.exists():
-            why = answer.stderr.strip()[-300:]
+            why = said.strip()[-300:]
             continue
         try:
             result = from_json(file.read_bytes())
@@ -90,10 +121,25 @@ def measured_at(folder: Path, name: str, workload: Workload, options: Sequence[s
     return tuple(found)
 
 
+def _asked(command: Sequence[str], env: Mapping[str, str]) -> str:
+    """Carry a command out and return what it says on standard error. If we are stopped meanwhile, it is first."""
+    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        return process.communicate()[1]
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        raise
+
+
 def with_arms(result: WorkloadResult, more: Sequence[ArmResult], workload: Workload) -> WorkloadResult:
     """Return the result with more arms of ours, and all verdicts anew."""
     arms = (*result.arms, *more)
     names = [each.arm for each in more]
     samples = samples_of(arms)
-    verdicts = judge(workload.claims, samples, (*OURS, *names), (*OWN, *names))
+    verdicts = judge(workload.claims, samples, (*OURS, *names), (*OWN, *names), noisy=result.engine != "sim")
     return replace(result, arms=arm_results(samples), verdicts=tuple(verdicts))

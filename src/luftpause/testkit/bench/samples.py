@@ -36,12 +36,14 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         curves: for plots.
         broken: which rule was broken; empty when none was.
         took_s: real time.
+        cores: how many were kept busy by each part of what was measured; empty where nobody looked.
     """
 
     figures: dict[str, float | None]
     curves: Curves = Curves()
     broken: str = ""
     took_s: float = 0.0
+    cores: dict[str, float] = {}
 
     def figure(self, name: str) -> float | None:
         """Return a figure; None when it was not measured."""

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import asdict
+from typing import Literal
 
 import msgspec
 
@@ -10,15 +11,19 @@ from luftpause.testkit.bench.samples import Sample
 from luftpause.testkit.sim.scenario import Scenario, load_scenario
 from luftpause.testkit.sim.simulate import BrokenRuleError, Simulated, simulate
 
+Door = Literal["llm", "mcp", "decide"]
+"""Where runs come in: turn by turn, as sub-agents over MCP, or as single-pass calls."""
+
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What to measure. `minutes` is None for the scenario's own."""
+    """What to measure. `minutes` is None for the scenario's own; only over HTTP does the door make a difference."""
 
     scenario: str
     arm: str
     seed: int
     minutes: float | None = None
     checked: bool = False
+    door: Door = "llm"
 
 
 def measure(job: Job) -> Sample:

@@ -31,6 +31,9 @@ TITLES: Final[Mapping[str, tuple[str, int]]] = {
     "failed_turns": ("failed turns", 0),
     "loads": ("loads", 0),
     "longest_turn_s": ("longest turn s", 1),
+    "call_p50_ms": ("call p50 ms", 1),
+    "call_p99_ms": ("call p99 ms", 1),
+    "calls_per_s": ("calls/s", 1),
 }
 """How a figure is called in a table, and with how many decimals it is shown."""
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from luftpause.testkit.bench.claims import Claim, Relation
+from luftpause.testkit.bench.results import EngineShell
+from luftpause.testkit.bench.simulated import Door
+from luftpause.testkit.bench.windows import Window
 from luftpause.testkit.sim.arms import ARMS, LAUNCHING_ARMS
 
 TUNED: Final = "sglang-router-tuned"
@@ -20,6 +23,27 @@ OURS: Final = ("turn-admission", "working-set")
 
 OWN: Final = (*OURS, "turn-admission-free")
 """Arms that are no rivals of ours."""
+
+HTTP_ARMS: Final = ("direct", TUNED, "vllm-router", "smg", *OURS)
+"""Who is asked where real time passes: round robin, the best that each kind of router can do, and we."""
+
+SOME_ARMS: Final = (TUNED, *OURS)
+"""Who is asked where time is dear."""
+
+LIGHT: Final = Window(warmup_s=20.0, minutes=1.0, speed=8.0)
+"""Over HTTP, where nothing queues: what passes between processes must not show beside turns of a second or two."""
+
+FLOOD: Final = Window(warmup_s=30.0, minutes=1.5, speed=15.0)
+"""Where engines are always full, so that nothing else is waited for."""
+
+TREES: Final = Window(warmup_s=120.0, minutes=10.0, speed=30.0)
+"""Where an open loop must fill up first, which takes its time."""
+
+SUB_AGENTS: Final = Window(warmup_s=20.0, minutes=1.5, speed=4.0)
+"""Where a runtime with its journal stands before the engines, too."""
+
+LLAMA: Final = Window(warmup_s=10.0, minutes=0.75, real=True)
+"""A few runs of each agent, with real tokens."""
 
 _FAULTY_ARMS: Final = ("direct", "sglang-router-manual", "vllm-router", "smg", *OURS)
 
@@ -36,6 +60,12 @@ class Workload:
         columns: which figures its table shows.
         arms: who is asked.
         checked: every state is proved, every decision audited, and at the end nothing may be left open.
+        engines: what it can be measured on.
+        door: where its runs come in.
+        http_arms: of its arms, those that are asked over HTTP unless others are named.
+        on_http: how long and how fast that is: see `docs/design/0036-the-bench.md`.
+        on_llama: how long, on llama.cpp's server.
+        seeds: so many in a row where real time passes; virtual time has more for the same money.
     """
 
     name: str
@@ -46,6 +76,23 @@ class Workload:
     columns: tuple[str, ...]
     arms: tuple[str, ...] = ARMS
     checked: bool = False
+    engines: tuple[EngineShell, ...] = ("sim", "http", "llama")
+    door: Door = "llm"
+    http_arms: tuple[str, ...] = HTTP_ARMS
+    on_http: Window = LIGHT
+    on_llama: Window = LLAMA
+    seeds: int = 2
+
+    def window(self, engine: EngineShell) -> Window:
+        """Return how long and how fast it is watched on an engine over HTTP."""
+        return self.on_llama if engine == "llama" else self.on_http
+
+    def arms_on(self, engine: EngineShell) -> tuple[str, ...]:
+        """Return the arms that an engine can be measured with by itself; others may be named, where they exist."""
+        if engine == "sim":
+            return self.arms
+        asked = {*(SOME_ARMS if engine == "llama" else self.http_arms), *(claim.against for claim in self.claims)}
+        return tuple(arm for arm in self.arms if arm in asked)
 
 
 _CLASSES: Final = (
@@ -81,6 +128,7 @@ _ALL: Final = (
             _ratio("w1", "batch_runs_per_min", _AT_LEAST, 1.0),
         ),
         columns=_CLASSES,
+        on_http=FLOOD,
     ),
     Workload(
         name="w1b",
@@ -93,9 +141,12 @@ _ALL: Final = (
     Workload(
         name="w1-small",
         title="A flood for llama.cpp on two cores",
-        must_show="nothing by itself: it is there for real engines",
+        must_show="on real engines: interactive faster than tuned router, batch no slower",
         scenarios=("w1-small",),
-        claims=(),
+        claims=(
+            _ratio("w1-small", "interactive_p50_s", _AT_MOST, 1.0),
+            _ratio("w1-small", "batch_runs_per_min", _AT_LEAST, 1.0),
+        ),
         columns=_CLASSES,
     ),
     Workload(
@@ -121,6 +172,8 @@ _ALL: Final = (
         scenarios=("w3-trees", "w3-deep"),
         claims=tuple(_ratio(part, "tree_mean_s", _AT_MOST, 0.6) for part in ("w3-trees", "w3-deep")),
         columns=("runs_per_min", "tree_mean_s", "tree_p99_s", "reprefilled_tokens_per_run", "cached_share"),
+        http_arms=SOME_ARMS,
+        on_http=TREES,
     ),
     Workload(
         name="w4",
@@ -208,6 +261,40 @@ _ALL: Final = (
         ),
         columns=("runs_per_min", "run_p50_s", "prompt_cached_share", "cached_share"),
         arms=tuple(arm for arm in ARMS if arm in ("direct", ROUTER, *OWN)),
+    ),
+    Workload(
+        name="seed-mcp",
+        title="The same flood as sub-agents over MCP, with its light load",
+        must_show="what was measured on engines then: interactive 2.7× the router, batch 1.0×, a tie at light load",
+        scenarios=("w1", "w6-light"),
+        claims=(
+            _ratio("w1", "interactive_runs_per_min", _AT_LEAST, 2.7, ROUTER),
+            _ratio("w1", "interactive_p50_s", _AT_MOST, 0.47, ROUTER),
+            _ratio("w1", "batch_runs_per_min", _AT_LEAST, 1.0, ROUTER),
+            _ratio("w6-light", "runs_per_min", Relation.WITHIN, 0.02, ROUTER),
+        ),
+        columns=("interactive_runs_per_min", "interactive_p50_s", "batch_runs_per_min", "runs_per_min"),
+        arms=(ROUTER, *OURS),
+        engines=("http",),
+        door="mcp",
+        on_http=SUB_AGENTS,
+    ),
+    Workload(
+        name="seed-single-pass",
+        title="Single-pass calls through the door, one at a time and twenty at once",
+        must_show="hardly more than asked directly; on engines then: 21 ms one at a time, 85 ms for twenty at once",
+        scenarios=("one-at-a-time", "twenty-at-once"),
+        claims=(
+            _ratio("one-at-a-time", "call_p50_ms", _AT_MOST, 1.2, "direct"),
+            _ratio("twenty-at-once", "call_p50_ms", _AT_MOST, 1.1, "direct"),
+        ),
+        columns=("call_p50_ms", "call_p99_ms", "calls_per_s"),
+        arms=("direct", "turn-admission"),
+        engines=("http", "llama"),
+        door="decide",
+        on_http=Window(warmup_s=1.0, minutes=0.1, speed=1.0),
+        on_llama=Window(warmup_s=1.0, minutes=0.1, real=True),
+        seeds=3,
     ),
 )
 

@@ -1,6 +1,7 @@
 """The engine model: a queue, continuous batching with chunked prefill, paged KV memory, and how long each step takes.
 
     step = step_s + decodes * decode_s + prefilled tokens / prefill_tps + decoded context * context_s
+         + prefilled tokens * what stands before each * prefill_context_s + prompts begun * request_s
 
 Every step, each running request that is past its prefill makes one token, and one budget of prompt tokens is prefilled
 beside them, first admitted first. Steps that only decode are skipped over until the first of them ends, memory runs
@@ -238,18 +239,31 @@ class Engine:
             self._stretch = None  # whoever runs has stalled
             return
         steps_max = 1 if retracted or self._each_step else _STEPS_MAX  # who waits may fit into what was taken back
-        self._stretch = self._plan(now, tokens, steps_max)
+        self._stretch = self._plan(now, steps_max)
 
-    def _plan(self, now: float, prefilled: int, steps_max: int) -> Stretch:
+    def _plan(self, now: float, steps_max: int) -> Stretch:
         figures, decodes = self._figures, self._decodes
-        seconds = figures.step_s + figures.decode_s * len(decodes) + prefilled / figures.prefill_tps
+        seconds = figures.step_s + figures.decode_s * len(decodes)
         if figures.context_s:
             seconds += figures.context_s * sum(sequence.context for sequence in decodes)
         if self._prefills:
-            return Stretch(now, 1, seconds, 0.0)
+            return Stretch(now, 1, seconds + self._prefill_s(), 0.0)
         steps = min(sequence.stop - sequence.made for sequence in decodes)
         steps = min(steps, (self._free() + self._tree.idle_tokens) // len(decodes), steps_max)
         return Stretch(now, max(1, steps), seconds, figures.context_s * len(decodes))
+
+    def _prefill_s(self) -> float:
+        """Return what the prompts add to the step that is about to begin."""
+        figures = self._figures
+        seconds = sum(tokens for _, tokens in self._prefills) / figures.prefill_tps
+        for sequence, tokens in self._prefills:
+            if figures.prefill_context_s:
+                before = sequence.context - sequence.prefill_left + tokens / 2
+                seconds += figures.prefill_context_s * tokens * before
+            if not sequence.begun:
+                sequence.begun = True
+                seconds += figures.request_s
+        return seconds
 
     def _admit(self) -> None:
         reserved = sum(self._reserve(sequence) for sequence in self._running)
@@ -286,6 +300,7 @@ class Engine:
             youngest = self._running.pop()
             self._release(youngest)
             youngest.prefill_left = 0
+            youngest.begun = False
             youngest.number = next(self._retracted)
             insort(self._waiting, youngest, key=self._order)
             self.totals.retractions += 1

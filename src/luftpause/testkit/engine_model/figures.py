@@ -23,6 +23,8 @@ class EngineFigures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         decode_s: what each decoding request adds to a step.
         prefill_tps: prompt tokens per second.
         context_s: what each token of context of a decoding request adds to a step.
+        prefill_context_s: what each prompt token adds for each token that stands before it.
+        request_s: what a request adds to the step that begins its prompt, whatever its length.
         reserve: share of the longest reply that must fit when a request is admitted.
         queue: whether the engine looks at priorities.
     """
@@ -35,6 +37,8 @@ class EngineFigures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     decode_s: Annotated[float, Meta(ge=0, le=60)] = 0.00035
     prefill_tps: Annotated[float, Meta(gt=0)] = 8000.0
     context_s: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    prefill_context_s: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    request_s: Annotated[float, Meta(ge=0, le=60)] = 0.0
     reserve: Annotated[float, Meta(ge=0, le=1)] = 0.7
     queue: Literal["fcfs", "priority"] = "fcfs"
 
@@ -46,4 +50,6 @@ class EngineFigures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             decode_s=self.decode_s / factor,
             prefill_tps=self.prefill_tps * factor,
             context_s=self.context_s / factor,
+            prefill_context_s=self.prefill_context_s / factor,
+            request_s=self.request_s / factor,
         )

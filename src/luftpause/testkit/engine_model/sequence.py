@@ -43,11 +43,13 @@ class Sequence:
         cached_tokens: of its prompt, found when it was first admitted; -1 before.
         owned: tokens of KV that are its own; the pinned ones belong to the tree.
         told: tokens that its client was last told of; 0 before the first.
+        begun: its prompt has been begun since it was last admitted.
         aborted: nobody waits for it any more.
     """
 
     __slots__ = (
         "aborted",
+        "begun",
         "cached_tokens",
         "end",
         "made",
@@ -77,6 +79,7 @@ class Sequence:
         self.owned = 0
         self.pinned = Pinned()
         self.told = 0
+        self.begun = False
         self.aborted = False
 
     @property

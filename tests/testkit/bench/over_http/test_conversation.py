@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from luftpause.testkit.bench.over_http.conversation import Conversation
+from luftpause.testkit.bench.over_http.conversation import REAL_OPENING_TOKENS, Conversation
 from luftpause.testkit.fake_engine.conversations import Chat, pieces
 from luftpause.testkit.fake_engine.replies import CallDelta, Reply, plan_reply
 from luftpause.testkit.fake_engine.settings import Settings
@@ -84,7 +84,15 @@ def test_a_real_engine_is_told_the_length_and_no_orders() -> None:
     messages = body["messages"]
     assert isinstance(messages, list)
     assert "[" not in messages[-1]["content"]
-    assert len(messages[-1]["content"].split()) == pytest.approx(run.legs[0].new_tokens, abs=5)
+    assert [message["role"] for message in messages] == ["system", "user"]
+    assert len(messages[-1]["content"].split()) == run.legs[0].new_tokens - REAL_OPENING_TOKENS
+
+
+def test_no_two_runs_on_a_real_engine_begin_alike() -> None:
+    one, two = (Conversation(plan(number), "small", real=True).body(0)["messages"] for number in (1, 2))
+    assert isinstance(one, list)
+    assert isinstance(two, list)
+    assert one[0] != two[0]
 
 
 def test_a_long_reply_has_several_calls() -> None:

@@ -1,7 +1,9 @@
 """What stands in front of the engines."""
 
 import asyncio
+import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -9,7 +11,15 @@ import pytest
 
 from luftpause.config.schema import Config
 from luftpause.testkit.bench.over_http import doors as module
-from luftpause.testkit.bench.over_http.doors import HTTP_ARMS, AbsentError, Front, answers, luftpause_config, open_door
+from luftpause.testkit.bench.over_http.doors import (
+    HTTP_ARMS,
+    AbsentError,
+    Front,
+    answers,
+    luftpause_config,
+    open_door,
+    shepherd_config,
+)
 from luftpause.testkit.bench.workloads import OURS
 from luftpause.testkit.fake_engine.server import fake_engine
 from luftpause.testkit.sim.scenario import RouterFigures
@@ -34,8 +44,8 @@ def test_luftpause_is_configured_as_its_schema_has_it(tmp_path: Path) -> None:
 
 
 def test_what_is_not_here_is_absent_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROOT", tmp_path)
-    for arm in ("sglang-router", "sglang-router-manual", "sglang-router-tuned", "vllm-router"):
+    monkeypatch.setattr(module, "PEERS", tmp_path)
+    for arm in ("sglang-router", "sglang-router-manual", "sglang-router-tuned", "vllm-router", "smg"):
         with pytest.raises(AbsentError, match=r"is not in \.venv-bench"):
             open_door(arm, front(tmp_path))
     with pytest.raises(AbsentError, match="simulation only"):
@@ -63,3 +73,19 @@ def test_a_door_answers_or_it_does_not() -> None:
 
 async def _in_thread(url: str, model: str) -> bool:
     return await asyncio.to_thread(answers, url, model)
+
+
+def test_the_gateway_has_the_scenarios_reserve_and_its_own_times_as_fast_as_all_else(tmp_path: Path) -> None:
+    fast = replace(front(tmp_path), pace=10.0, router=RouterFigures(reserved=0.25))
+    classes = json.loads(shepherd_config(fast))["classes"]
+    assert classes["interactive"]["reserved_per_slot"] == 0.25
+    assert (classes["bulk"]["queue_timeout_secs"], classes["bulk"]["starvation_threshold_secs"]) == (30, 12)
+    assert classes["interactive"]["starvation_threshold_secs"] == 1
+    assert [name for name, own in classes.items() if own["can_preempt"]] == ["system", "interactive"]
+
+
+def test_sub_agents_tools_are_part_of_the_configuration(tmp_path: Path) -> None:
+    tools = '\n[[tools]]\nname = "fake"\nurl = "http://127.0.0.1:9/mcp"\n'
+    text = luftpause_config(replace(front(tmp_path), tools=tools), "working-set")
+    config = msgspec.convert(tomllib.loads(text), Config)
+    assert [tool.url for tool in config.tools] == ["http://127.0.0.1:9/mcp"]

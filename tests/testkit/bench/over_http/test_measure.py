@@ -3,8 +3,9 @@
 import pytest
 
 from luftpause.testkit.bench.over_http.doors import AbsentError
-from luftpause.testkit.bench.over_http.measure import Window, measure_over_http
+from luftpause.testkit.bench.over_http.measure import measure_over_http
 from luftpause.testkit.bench.simulated import Job
+from luftpause.testkit.bench.windows import Window
 
 SHORT = Window(warmup_s=1.0, minutes=0.4, speed=8.0)
 

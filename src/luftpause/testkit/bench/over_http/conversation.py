@@ -2,7 +2,8 @@
 
 For the fake engine, orders in the last user message say how long the reply is and whether it calls tools, and four
 characters are a token. A real engine is told the length alone, and a word is a token; it calls no tools, so what is
-played there are turns with pauses between them.
+played there are turns with pauses between them. There each run has a system message of its own, or all would share the
+one that the template has, of which the plan knows nothing.
 """
 
 from dataclasses import dataclass, field
@@ -20,6 +21,10 @@ CALL_FRAME_CHARS: Final = len('{"subject": ""}')
 CALL_TOKENS_MAX: Final = 80
 """One call is no longer, as the fake engine takes arguments up to a length; a longer reply has several calls."""
 MESSAGE_TOKENS: Final = 4
+REAL_OPENING_TOKENS: Final = 30
+"""What the small model's template adds to a first prompt, our own system message included, as it counts them."""
+REAL_MESSAGE_TOKENS: Final = 17
+"""What it adds for each further turn."""
 
 TOOL: Final[Json] = {
     "type": "function",
@@ -65,6 +70,10 @@ class Conversation:
             shared = self._text(self.plan.shared_name, self.plan.shared_tokens)
             self.messages.append({"role": "system", "content": shared})
         spent = MESSAGE_TOKENS + len(orders) // CHARS_PER_TOKEN
+        if self.real:
+            spent = REAL_MESSAGE_TOKENS if self.messages else REAL_OPENING_TOKENS
+        if self.real and not self.messages:
+            self.messages.append({"role": "system", "content": name})
         results: list[Json] = []
         for nth, call in enumerate(self.calls):
             text = "done" if nth else self._text(name, leg.new_tokens - spent - MESSAGE_TOKENS * len(self.calls))
@@ -86,5 +95,9 @@ def _orders(leg: Leg, name: str) -> str:
     if not leg.paused:
         return f"[tools:0] [tokens:{leg.reply_tokens}]"
     calls = -(-leg.reply_tokens // CALL_TOKENS_MAX)
-    chars = max(1, (leg.reply_tokens // calls - 1) * CALL_CHARS_PER_TOKEN - CALL_FRAME_CHARS)
-    return f"[tools:1] [parallel:{calls}] [arg:subject={context_text(name, chars)}]"
+    return f"[tools:1] [parallel:{calls}] [arg:subject={argument(leg.reply_tokens // calls, name)}]"
+
+
+def argument(call_tokens: int, name: str) -> str:
+    """Return the argument of a call that the fake engine needs so many tokens for."""
+    return context_text(name, max(1, (call_tokens - 1) * CALL_CHARS_PER_TOKEN - CALL_FRAME_CHARS))

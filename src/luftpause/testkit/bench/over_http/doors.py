@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,7 +18,11 @@ from luftpause.testkit.bench.over_http.children import Child, free_port, wait_un
 from luftpause.testkit.sim.scenario import RouterFigures
 
 READY_S: Final = 60.0
-_HTTP_OK: Final = 200
+PEERS: Final = ROOT / ".venv-bench"
+"""The environment of other people's routers, in a checkout."""
+
+PEERS_FROM: Final = "sh scripts/bench --peers installs it"
+_WELL: Final = range(200, 300)
 
 
 class AbsentError(Exception):
@@ -35,6 +39,8 @@ class Front:
         model: that they serve.
         router: how tuned routers are set up.
         folder: for configurations and logs.
+        pace: so many planned seconds pass in one: what a router waits for is shortened alike.
+        tools: of sub-agents, as luftpause's configuration has them.
     """
 
     engines: Sequence[str]
@@ -42,14 +48,22 @@ class Front:
     model: str
     router: RouterFigures
     folder: Path
+    pace: float = 1.0
+    tools: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDoor:
-    """Where turns go, and the process behind it, if there is one."""
+    """Where turns go, the process behind it, if there is one, and its MCP door, if it has one."""
 
     urls: tuple[str, ...]
     child: Child | None = None
+    mcp_url: str = ""
+
+    @property
+    def children(self) -> tuple[Child, ...]:
+        """The process, if there is one."""
+        return () if self.child is None else (self.child,)
 
     def close(self) -> None:
         """End the process."""
@@ -83,23 +97,33 @@ def luftpause_config(front: Front, policy: str) -> str:
     state = json.dumps(str(front.folder / "state"))
     return (
         f"{replicas}[dataplane]\nport = 0\n\n[scheduler]\nport = 0\nhttp_port = 0\npolicy = {json.dumps(policy)}\n\n"
-        f"[runtime]\nport = 0\nstate_dir = {state}\n"
+        f"[runtime]\nport = 0\nstate_dir = {state}\n{front.tools}"
     )
 
 
 def _luftpause(policy: str) -> Callable[[Front], OpenDoor]:
     def start(front: Front) -> OpenDoor:
-        config, ready = front.folder / "luftpause.toml", front.folder / "ready.json"
-        config.write_text(luftpause_config(front, policy), encoding="utf-8")
-        ready.unlink(missing_ok=True)
-        env = {key: value for key, value in os.environ.items() if not key.startswith(("LUFTPAUSE_", "OTEL_"))}
-        command = [sys.executable, "-m", "luftpause", "up", "--config", str(config), "--ready-file", str(ready)]
-        child = Child(command, log=front.folder / "luftpause.log", env=env)
-        _await("luftpause", child, ready.exists)
-        url = json.loads(ready.read_text(encoding="utf-8"))["dataplane"]
-        return _answering("luftpause", url, front.model, child)
+        child, said = started(front.folder, "up", luftpause_config(front, policy))
+        door = _answering("luftpause", said["dataplane"], front.model, child)
+        return replace(door, mcp_url=f"{said['runtime']}/mcp")
 
     return start
+
+
+def started(folder: Path, service: str, config: str) -> tuple[Child, dict[str, str]]:
+    """Start a service of luftpause; return its process and what its ready file says.
+
+    Raises:
+        AbsentError: it does not start.
+    """
+    file, ready = folder / f"{service}.toml", folder / f"{service}.json"
+    file.write_text(config, encoding="utf-8")
+    ready.unlink(missing_ok=True)
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("LUFTPAUSE_", "OTEL_"))}
+    command = [sys.executable, "-m", "luftpause", service, "--config", str(file), "--ready-file", str(ready)]
+    child = Child(command, log=folder / f"{service}.log", env=env)
+    _await("luftpause", child, ready.exists)
+    return child, json.loads(ready.read_text(encoding="utf-8"))
 
 
 def _sglang(*options: str, tuned: bool = False) -> Callable[[Front], OpenDoor]:
@@ -115,23 +139,63 @@ def _vllm(front: Front) -> OpenDoor:
     return _router("vllm_router", front, ["--policy", "sticky_least_loaded", "--log-level", "warning"])
 
 
+def _shepherd(front: Front) -> OpenDoor:
+    """Start the Shepherd gateway with its priority scheduler; it is told each engine's slots as their labels.
+
+    By itself it takes what an engine may run at most, which is never reached: no slot would ever be short.
+    """
+    config = front.folder / "smg.yaml"
+    config.write_text(shepherd_config(front), encoding="utf-8")
+    options = ["--priority-scheduler-enabled", "--priority-scheduler-config", str(config)]
+    options += ["--priority-scheduler-default-max-class", "interactive", "--disable-circuit-breaker"]
+    options += ["--balance-abs-threshold", str(front.router.balance_abs), "--log-level", "error"]
+    url, child = _launched("smg", front, options)
+    _await("smg", child, lambda: _asked(url, "GET", "/health") is not None)
+    for engine in front.engines:
+        worker = {"url": engine, "labels": {"max_running_requests": str(front.router.slots)}}
+        _asked(url, "POST", "/workers", json.dumps(worker))
+    _await("smg", child, lambda: (_asked(url, "GET", "/workers") or "").count('"ready"') >= len(front.engines))
+    return _answering("smg", url, front.model, child)
+
+
+def shepherd_config(front: Front) -> str:
+    """Return the gateway's classes: its own queues and times, no floors, the scenario's reserve."""
+
+    def own(reserved: float, queue_s: float, starving_s: float, *, preempts: bool) -> dict[str, object]:
+        return {
+            "reserved_floor": 0,
+            "reserved_per_slot": reserved,
+            "queue_size": 4096,
+            "queue_timeout_secs": max(1, round(queue_s / front.pace)),
+            "starvation_threshold_secs": max(1, round(starving_s / front.pace)),
+            "can_preempt": preempts,
+        }
+
+    classes = {
+        "system": own(0.0, 30, 5, preempts=True),
+        "interactive": own(front.router.reserved, 30, 5, preempts=True),
+        "default": own(0.0, 60, 30, preempts=False),
+        "bulk": own(0.0, 300, 120, preempts=False),
+    }
+    return json.dumps({"classes": classes})  # JSON is YAML, too
+
+
 def _router(package: str, front: Front, options: Sequence[str]) -> OpenDoor:
     """Start a router of the family that began as sglang-router."""
-    python = ROOT / ".venv-bench" / "bin" / "python"
-    if not any((ROOT / ".venv-bench").glob(f"lib/python*/site-packages/{package}")):
-        raise AbsentError(f"{package.replace('_', '-')} is not in .venv-bench: sh scripts/bench installs it")
+    url, child = _launched(package, front, ["--worker-urls", *front.engines, *options])
+    return _answering(package, url, front.model, child)
+
+
+def _launched(package: str, front: Front, options: Sequence[str]) -> tuple[str, Child]:
+    """Start such a router on a free port; return its base URL and its process."""
+    if not any(PEERS.glob(f"lib/python*/site-packages/{package}")):
+        raise AbsentError(f"{package.replace('_', '-')} is not in .venv-bench: {PEERS_FROM}")
     port = free_port()
-    command = [str(python), "-m", f"{package}.launch_router", "--host", "127.0.0.1", "--port", str(port)]
-    command += [
-        "--worker-urls",
-        *front.engines,
-        "--prometheus-host",
-        "127.0.0.1",
-        "--prometheus-port",
-        str(free_port()),
-    ]
+    command = [str(PEERS / "bin" / "python"), "-m", f"{package}.launch_router"]
+    command += ["--host", "127.0.0.1", "--port", str(port)]
+    command += ["--prometheus-host", "127.0.0.1", "--prometheus-port", str(free_port())]
     child = Child([*command, *options], log=front.folder / f"{package}.log")
-    return _answering(package, f"http://127.0.0.1:{port}", front.model, child)
+    return f"http://127.0.0.1:{port}", child
 
 
 def _await(name: str, child: Child, ready: Callable[[], bool]) -> None:
@@ -155,16 +219,21 @@ def _answering(name: str, url: str, model: str, child: Child) -> OpenDoor:
 
 def answers(url: str, model: str) -> bool:
     """Say whether a turn of one token is answered."""
-    parts = urlsplit(url)
     body = json.dumps({"model": model, "messages": [{"role": "user", "content": "x"}], "max_tokens": 1})
+    return _asked(url, "POST", "/v1/chat/completions", body) is not None
+
+
+def _asked(url: str, method: str, path: str, body: str = "") -> str | None:
+    """Return an answer; None unless it says that all is well."""
+    parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
     try:
-        connection.request("POST", "/v1/chat/completions", body, {"content-type": "application/json"})
+        connection.request(method, path, body, {"content-type": "application/json"})
         answer = connection.getresponse()
-        answer.read()
-        return answer.status == _HTTP_OK
+        text = answer.read().decode("utf-8", "replace")
+        return text if answer.status in _WELL else None
     except (OSError, http.client.HTTPException):
-        return False
+        return None
     finally:
         connection.close()
 
@@ -175,6 +244,7 @@ _MAKERS: Final[Mapping[str, Callable[[Front], OpenDoor]]] = {
     "sglang-router-tuned": _sglang(tuned=True),
     "sglang-router-manual": _sglang("--policy", "manual", "--assignment-mode", "min_load"),
     "vllm-router": _vllm,
+    "smg": _shepherd,
     "turn-admission": _luftpause("turn-admission"),
     "working-set": _luftpause("working-set"),
 }

@@ -22,12 +22,13 @@ MODEL: Final = "fake-1b"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """Engines that run: base URLs, what they are to luftpause, and what they serve."""
+    """Engines that run: base URLs, what they are to luftpause, what they serve, and their processes."""
 
     urls: tuple[str, ...]
     kind: str
     model: str
     real: bool
+    children: tuple[Child, ...]
 
 
 @contextmanager
@@ -53,7 +54,7 @@ def fake_engines(scenario: Scenario, which: str, *, speed: float, folder: Path) 
             ready = folder / f"engine-{number}.json"
             _await(child, ready)
             urls.append(json.loads(ready.read_text(encoding="utf-8"))["engine"])
-        yield Pool(urls=tuple(urls), kind="vllm", model=MODEL, real=False)
+        yield Pool(urls=tuple(urls), kind="vllm", model=MODEL, real=False, children=tuple(children))
 
 
 def _await(child: Child, ready: Path) -> None:
@@ -77,9 +78,9 @@ def llama_engines(count: int, folder: Path) -> Iterator[Pool]:
         list(engine.command(model=model, host="127.0.0.1", port=str(port), alias="small", args=())) for port in ports
     ]
     urls = tuple(f"http://127.0.0.1:{port}" for port in ports)
-    with _running(commands, folder):
+    with _running(commands, folder) as children:
         wait_until(lambda: all(answers(url, "small") for url in urls), timeout_s=READY_S, what="llama-server")
-        yield Pool(urls=urls, kind="llama.cpp", model="small", real=True)
+        yield Pool(urls=urls, kind="llama.cpp", model="small", real=True, children=tuple(children))
 
 
 @contextmanager
