@@ -14,8 +14,9 @@ from core.scheduling.residency.words import saved as kv_file
 from luftpause.core.dialects.engine_metrics import parse_load
 from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.models import EnginePhase, ModelGroup
+from luftpause.core.model.replicas import EngineKind
 from luftpause.core.model.turns import Usage
-from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
@@ -27,7 +28,9 @@ from luftpause.core.scheduling.events import (
     RunEnded,
     RunPhase,
     TurnAbandoned,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
     WokeUp,
 )
 from luftpause.core.scheduling.reasons import explain
@@ -88,6 +91,8 @@ def sentence(action: Action) -> str:
             return f"{turn} waits: {explain(reason)}"
         case RefuseTurn(turn=turn, why=refusal):
             return f"{turn} is refused: {refusal.message}".replace("\n", " | ")
+        case RecallTurn(turn=turn, replica=replica, favours=favours, why=why_recalled):
+            return f"{turn} is asked back from {replica} for {favours}: {why_recalled.value}"
         case ForgetRun(run=run, why=why_forgotten):
             return f"{run} is forgotten: {why_forgotten}"
         case LoadModel() | UnloadModel() | DropKv():
@@ -157,10 +162,12 @@ def arrive(
     age: str = "0",
     parent: str = "",
     tokens: str = "0",
+    recalls: str = "0",
 ) -> Event:
     """`tokens` are four bytes each."""
     made = arrived(turn, run, batch="batch" in marks, caller=caller, model=model, age_s=float(age))
-    return replace(made, parent=RunId(parent) if parent else None, prompt_bytes=4 * int(tokens))
+    known = RunId(parent) if parent else None
+    return replace(made, parent=known, prompt_bytes=4 * int(tokens), recalls=int(recalls))
 
 
 def launcher(name: str, *told: str, ram: str = "10", parking: str = "0") -> Event:
@@ -258,7 +265,7 @@ def resync(peer: str, *told: str) -> Event:
 
 
 COMMANDS: dict[str, Told] = {
-    "replica": lambda name, *models: ReplicaAdded(spec=spec(name, *models)),
+    "replica": lambda name, *models, engine="auto": ReplicaAdded(spec=spec(name, *models, engine=EngineKind(engine))),
     "remove": lambda name: ReplicaRemoved(replica=ReplicaId(name)),
     "probe": probe,
     "ranks": ranks,
@@ -267,6 +274,8 @@ COMMANDS: dict[str, Told] = {
     "finish": finish,
     "fail": lambda turn, retry_after="0": failed(turn, retry_after_s=float(retry_after)),
     "abandon": lambda turn: TurnAbandoned(turn=TurnId(turn)),
+    "return": lambda turn: TurnReturned(turn=TurnId(turn)),
+    "stay": lambda turn: TurnStays(turn=TurnId(turn)),
     "renew": lambda *turns: TurnsRenewed(turns=tuple(TurnId(turn) for turn in turns)),
     "end": lambda run: RunEnded(run=RunId(run)),
     "lose": lambda peer: PeerLost(peer=PeerId(peer)),

@@ -35,6 +35,7 @@ class TurnArrived:
         prompt_bytes: length of the request body, bytes.
         age_s: how long the turn has waited elsewhere already, seconds: it counts for its place in the queue.
         trace: the turn's place in its trace.
+        recalls: how often it was placed and given back before, each time as another turn.
     """
 
     turn: TurnId
@@ -50,6 +51,7 @@ class TurnArrived:
     age_s: float = 0.0
     shape: TurnShape = TurnShape.IN_RUN
     trace: TraceContext | None = None
+    recalls: int = 0
 
     @property
     def in_run(self) -> bool:
@@ -111,6 +113,22 @@ class TurnFailed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnAbandoned:
     """The client left: a held turn leaves the queue, a placed one ends as failed."""
+
+    turn: TurnId
+    trace_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnReturned:
+    """A recalled turn was taken back from its engine, of whose answer nothing had come; it is offered anew."""
+
+    turn: TurnId
+    trace_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStays:
+    """A recall came too late, or the turn is of a kind that is not sent twice: it stays where it is."""
 
     turn: TurnId
     trace_id: str = ""
@@ -270,7 +288,9 @@ class WokeUp:
     """A deadline passed. Extra ones are harmless."""
 
 
-TurnReport: TypeAlias = FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnsRenewed
+TurnReport: TypeAlias = (
+    FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnReturned | TurnStays | TurnsRenewed
+)
 """What a dataplane reports about turns that it was given."""
 
 Event: TypeAlias = (

@@ -152,11 +152,11 @@ def _reborn(replica: Replica, epoch: int) -> Replica:
 
 
 def _open_for_all(draft: Draft, replica: Replica) -> Replica:
-    """Return the replica closed for nobody any more."""
+    """Return the replica closed for nobody any more; whoever had it closed may have another one that it fits into."""
     claim = replica.seat.claimed_by
     if claim is None:
         return replica
-    draft.unclaim(draft.held[claim])
+    draft.stir(draft.unclaim(draft.held[claim]).pool)
     return draft.replicas[replica.replica]
 
 

@@ -253,6 +253,7 @@ class Turn(NamedTuple):
         expects: tokens of its prompt that it is sure to find in its replica's cache, as far as we know.
         placed_at: when.
         first_s: how long after that its first token came; until `late_at` that is awaited.
+        asked_back: it was recalled; it `stays` where its dataplane said that it cannot come back.
     """
 
     arrival: TurnArrived
@@ -268,6 +269,8 @@ class Turn(NamedTuple):
     placed_at: Instant = Instant(0.0)
     first_s: float | None = None
     late_at: Instant = Instant(0.0)
+    asked_back: bool = False
+    stays: bool = False
 
 
 class HeldTurn(NamedTuple):

@@ -30,6 +30,7 @@ from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State,
 from luftpause.core.scheduling.windows import after_answer
 from luftpause.core.scheduling.working_set.books import learn, need_of, note_first_token, rested
 from luftpause.core.scheduling.working_set.leases import watch_wait
+from luftpause.core.scheduling.working_set.recalling import ask_back
 from luftpause.core.scheduling.working_set.sending import stand_in, where_now
 from luftpause.core.scheduling.working_set.trees import as_in_its_tree, ranked_at
 from luftpause.core.scheduling.working_set.waiting import why_it_waits
@@ -269,6 +270,7 @@ def _wait(draft: Draft, held: HeldTurn, run: Run | None, now: Instant) -> None:
         draft.set_run(run._replace(held=(*run.held, held.arrival.turn), out_on=None))
     if draft.limits.working_set is not None:
         stand_in(draft, draft.held[held.arrival.turn])
+        ask_back(draft, draft.held[held.arrival.turn])
         if run is not None:
             watch_wait(draft, held, run, now)
 
