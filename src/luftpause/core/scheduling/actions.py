@@ -28,6 +28,8 @@ class PlaceTurn:
         held_s: how long it was held before.
         slot: where in its engine; None: the engine chooses.
         restore: what is to be read into that slot first.
+        priority: in its engine's queue; None: none is sent.
+        owns_priority: whether a priority that its request names is replaced by that, or taken out.
     """
 
     turn: TurnId
@@ -37,6 +39,8 @@ class PlaceTurn:
     held_s: float
     slot: int | None = None
     restore: KvFile | None = None
+    priority: int | None = None
+    owns_priority: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from luftpause.core.model.ids import (
     ToolName,
     TurnId,
 )
-from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import EngineKind, Load, Priorities, ReplicaKind, ReplicaSpec
 from luftpause.core.model.traces import TraceContext
 from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 from luftpause.core.scheduling.residency.events import ModelReport
@@ -170,6 +170,7 @@ class ReplicaProbed:
         load: None when the engine reports none or its report did not arrive in time.
         engine: which engine its report looks like; AUTO when it does not say.
         cause: why it is not healthy, for people; the same trouble has the same words every time.
+        priorities: in which order its engine takes them; None while it does not say that it takes any.
     """
 
     replica: ReplicaId
@@ -177,6 +178,7 @@ class ReplicaProbed:
     load: Load | None = None
     engine: EngineKind = EngineKind.AUTO
     cause: str = ""
+    priorities: Priorities | None = None
 
 
 class RunPhase(Enum):

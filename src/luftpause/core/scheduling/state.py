@@ -23,7 +23,7 @@ from luftpause.core.model.ids import (
     ToolName,
     TurnId,
 )
-from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import EngineKind, Load, Priorities, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
@@ -132,6 +132,7 @@ class Replica(NamedTuple):
         heard_at: when its last report came.
         draining: its model makes room for another or is unloaded: it takes no new turns.
         seat: its memory, for policy `working-set`.
+        priorities: in which order its engine takes them, as its last probe found; None where it takes none.
     """
 
     replica: ReplicaId
@@ -157,6 +158,7 @@ class Replica(NamedTuple):
     heard_at: Instant | None = None
     draining: bool = False
     seat: Seat = Seat()
+    priorities: Priorities | None = None
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""

@@ -11,14 +11,14 @@ from luftpause.core.model.refusals import Refusal, RefusalReason, no_such_model
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling import lapsed
-from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, RefuseTurn
 from luftpause.core.scheduling.admission import takes_back, why_held
 from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, choose, nearest, pool_of, returns_to
 from luftpause.core.scheduling.ages import age_in, instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived, TurnFinished
 from luftpause.core.scheduling.fairness import drain, somebody_waits
-from luftpause.core.scheduling.placing import place
+from luftpause.core.scheduling.placing import ordered, place
 from luftpause.core.scheduling.reasons import HoldReason
 from luftpause.core.scheduling.residency import parking
 from luftpause.core.scheduling.residency.holding import why_model_held
@@ -182,18 +182,7 @@ def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
     draft.renew((turn,), now)
     in_flight = draft.turns.get(turn)
     if in_flight is not None:
-        there = parking.seat_of(draft, in_flight)
-        draft.order(
-            PlaceTurn(
-                turn=turn,
-                run=in_flight.arrival.run,
-                replica=in_flight.replica,
-                why=in_flight.why,
-                held_s=in_flight.held_s,
-                slot=there.slot,
-                restore=there.file,
-            )
-        )
+        draft.order(ordered(draft, in_flight, parking.seat_of(draft, in_flight)))
         return
     tell(draft, turn, now)
 

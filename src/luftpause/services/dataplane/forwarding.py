@@ -30,6 +30,8 @@ _MESSAGES: Final = "messages"
 """llama-server (b11549) cannot be told a slot in its words, but in those of Chat Completions."""
 _IN_SLOTS: Final = (CHAT_PATH, COMPLETIONS.encode(), b"/v1/responses")
 """Where llama-server takes `id_slot`."""
+_WITH_PRIORITIES: Final = (CHAT_PATH, COMPLETIONS.encode())
+"""Where vLLM and SGLang take `priority`."""
 _AS_STREAM: Final = {"stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -90,10 +92,15 @@ def forward(asked: Asked, placement: Placement, *, speaks: bool, turn: str = "")
         members["model"] = placement.model  # not in Gemini's own words, where the path does
     if placement.slot is not None and request.path.partition(b"?")[0] in _IN_SLOTS:
         members["id_slot"] = placement.slot
-    if not members:
+    if placement.priority is not None and request.path.partition(b"?")[0] in _WITH_PRIORITIES:
+        members["priority"] = placement.priority
+    without: tuple[str, ...] = ()
+    if placement.owns_priority and "priority" not in members and request.body.find(b'"priority"') >= 0:
+        without = ("priority",)
+    if not members and not without:
         return forwarded
     try:
-        body = with_members(request.body, members)
+        body = with_members(request.body, members, without)
     except BadRequestError:
         if "model" in members:
             raise

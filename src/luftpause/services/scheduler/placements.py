@@ -26,6 +26,8 @@ def placement_of(action: PlaceTurn, arrival: TurnArrived, replica: Replica, spec
         life=replica.epoch,
         slot=action.slot,
         restore="" if action.restore is None else kv_file_name(action.restore),
+        priority=action.priority,
+        owns_priority=action.owns_priority,
     )
 
 

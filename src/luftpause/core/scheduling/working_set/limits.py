@@ -19,6 +19,7 @@ class WorkingSetLimits:
         trees: runs stand where their tree stands, see `trees.py`.
         claim: the first in line that fits nowhere closes a replica to those behind it.
         recalls: so often a batch turn without a first token may be taken back for an interactive one; 0 for never.
+        native_priority: engines that take priorities are told them; a client's own counts for nothing.
     """
 
     gate: bool = True
@@ -32,3 +33,4 @@ class WorkingSetLimits:
     trees: bool = True
     claim: bool = True
     recalls: int = 1
+    native_priority: bool = True
