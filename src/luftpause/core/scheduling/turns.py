@@ -28,6 +28,7 @@ from luftpause.core.scheduling.residency.uses import left, model_of
 from luftpause.core.scheduling.services import KIND_WORDS, offered
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
+from luftpause.core.scheduling.working_set.awaiting import let_go_above
 from luftpause.core.scheduling.working_set.books import learn, need_of, note_first_token, rested
 from luftpause.core.scheduling.working_set.leases import watch_wait
 from luftpause.core.scheduling.working_set.recalling import ask_back
@@ -51,6 +52,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     policy = draft.limits.working_set
     if policy is not None and policy.trees:
         arrival = as_in_its_tree(draft, arrival)
+        if arrival.in_run and let_go_above(draft, arrival):
+            drain(draft, now)  # those who waited for that room come first
     run = _run_of(draft, arrival, now)
     arrived_at = instant_before(now, arrival.age_s)
     if run is not None and run.out_on is not None:
