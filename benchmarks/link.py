@@ -26,7 +26,7 @@ from luftpause.core.model.ids import CallerId, ModelName, PeerId, PrincipalId, R
 from luftpause.core.model.replicas import Endpoint, Placement, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, PeerResynced, TurnFinished, TurnReport
-from luftpause.ports.scheduler import Ticket
+from luftpause.ports.scheduler import Recall, Ticket
 
 PEER = PeerId("bench")
 OUTSTANDING = 128
@@ -50,6 +50,9 @@ class InstantDesk:
 
     def report(self, report: TurnReport) -> None:
         """Change nothing."""
+
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        """Nothing is recalled."""
 
     def end_run(self, principal: PrincipalId, run: RunId) -> bool:
         """There is no such run."""

@@ -14,8 +14,9 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnReport,
+    TurnReturned,
 )
-from luftpause.ports.scheduler import Ticket, TurnRefusedError
+from luftpause.ports.scheduler import Recall, Ticket, TurnRefusedError
 
 
 class FakeDesk:
@@ -30,6 +31,7 @@ class FakeDesk:
         self._tickets: dict[TurnId, Ticket] = {}
         self._run_of: dict[Mark, RunId] = {}
         self._minted = 0
+        self._recalls: dict[PeerId, Recall] = {}
 
     def release(self) -> None:
         self.holding = False
@@ -51,11 +53,17 @@ class FakeDesk:
         return ticket
 
     def report(self, report: TurnReport) -> None:
-        if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned):
+        if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned | TurnReturned):
             ticket = self._tickets.get(report.turn)
             if isinstance(report, TurnFinished) and ticket is not None:
                 self._run_of.update(dict.fromkeys(call_marks(report.tool_calls), ticket.run))
             self._over(report.turn)
+
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        self._recalls[peer] = recall
+
+    def recall(self, turn: TurnId) -> None:
+        self._recalls[self.placed[turn]](turn)
 
     def end_run(self, principal: PrincipalId, run: RunId) -> bool:
         if self.runs.get(run) != principal:

@@ -7,7 +7,7 @@ from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, 
 from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import PeerResynced, TurnReport
-from luftpause.ports.scheduler import SchedulerDesk, Ticket
+from luftpause.ports.scheduler import Recall, SchedulerDesk, Ticket
 
 WAIT_S = 10.0
 
@@ -49,6 +49,9 @@ class RecordingDesk:
     def report(self, report: TurnReport) -> None:
         self._note(report)
         self._desk.report(report)
+
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        self._desk.attend(peer, recall)
 
     def end_run(self, principal: PrincipalId, run: RunId) -> bool:
         self._note(("end_run", run))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -19,7 +20,9 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnReport,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
 )
 from luftpause.ports.scheduler import Ticket, TurnRefusedError
 
@@ -401,5 +404,38 @@ def test_a_parent_is_found_by_the_tool_call_that_began_its_child(in_world: Calla
         child = await world.link.admit(offer(3, run="child", parent_call="call-1"))
         orphan = await world.link.admit(offer(4, run="orphan", parent_call="nobody's"))
         assert (boss.parent, child.parent, orphan.parent) == (None, boss.run, None)
+
+    in_world(story)
+
+
+def test_a_placed_turn_is_asked_back_and_comes_again_as_another(in_world: Callable[[WorldTest], None]) -> None:
+    async def story(world: World) -> None:
+        recalled: asyncio.Queue[TurnId] = asyncio.Queue()
+        world.link.attend(PEER, recalled.put_nowait)
+        ticket = await world.link.admit(offer(1, run="mine"))
+        await placed(ticket)
+        await world.disturb()
+        world.rig.recall(offer(1).turn)
+        async with asyncio.timeout(10):
+            assert await recalled.get() == offer(1).turn
+        world.link.report(TurnReturned(turn=offer(1).turn))
+        again = await world.link.admit(replace(offer(2, run="mine"), age_s=3.0, recalls=1))
+        assert again.run == "mine"
+        await placed(again)
+        assert world.rig.in_flight() == {offer(2).turn}
+        assert world.desk.offers()[-1].recalls == 1
+        assert recalled.empty()
+
+    in_world(story)
+
+
+def test_a_turn_that_stays_is_where_it_was(in_world: Callable[[WorldTest], None]) -> None:
+    async def story(world: World) -> None:
+        world.link.attend(PEER, lambda turn: world.link.report(TurnStays(turn=turn)))
+        await placed(await world.link.admit(offer(1)))
+        await world.disturb()
+        world.rig.recall(offer(1).turn)
+        await world.desk.until(lambda: TurnStays(turn=offer(1).turn) in world.desk.reports())
+        assert world.rig.in_flight() == {offer(1).turn}
 
     in_world(story)

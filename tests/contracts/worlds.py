@@ -46,6 +46,10 @@ class Rig(Protocol):
         """Place the held turns, and new ones at once."""
         ...
 
+    def recall(self, turn: TurnId) -> None:
+        """Ask a turn of PEER's back that has a place."""
+        ...
+
     def in_flight(self) -> set[TurnId]:
         """Turns that have a place."""
         ...
@@ -66,6 +70,9 @@ class FakeRig:
 
     def release(self) -> None:
         self.desk.release()
+
+    def recall(self, turn: TurnId) -> None:
+        self.desk.recall(turn)
 
     def in_flight(self) -> set[TurnId]:
         return set(self.desk.placed)
@@ -91,6 +98,9 @@ class ServiceRig:
 
     def release(self) -> None:
         self._probe(healthy=True)
+
+    def recall(self, turn: TurnId) -> None:
+        self.desk._recalls.order(PEER, turn)
 
     def in_flight(self) -> set[TurnId]:
         return set(self.desk.state.turns)

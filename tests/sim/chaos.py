@@ -23,9 +23,9 @@ from luftpause.core.model.ids import (
     ToolName,
     TurnId,
 )
-from luftpause.core.model.replicas import Endpoint, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
-from luftpause.core.scheduling.actions import Action
+from luftpause.core.scheduling.actions import Action, RecallTurn
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
     Event,
@@ -45,7 +45,9 @@ from luftpause.core.scheduling.events import (
     TurnArrived,
     TurnFailed,
     TurnFinished,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
     WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
@@ -85,6 +87,8 @@ class Chaos:
         self.seed = seed
         self.dice = random.Random(seed)
         self.sizes = random.Random(seed)
+        self.recalls = random.Random(seed)
+        self.recalled = 0
         self.limits = limits
         self.tamper = tamper
         self.now = 0
@@ -123,11 +127,25 @@ class Chaos:
         decision = decide(self.state, event, Instant(float(self.now)))
         self.state = decision.state
         self.account.take(event, float(self.now), self.tamper(event, decision.actions))
+        recalled = [action.turn for action in decision.actions if isinstance(action, RecallTurn)]
         if self.told % CHECK_EVERY == 0:
             self.prove()
         if isinstance(event, WokeUp):
             deadline = next_deadline(self.state)
             assert deadline is None or deadline > self.now, f"woken for nothing: {deadline}"
+        for turn in recalled:
+            self.answer_recall(turn)
+
+    def answer_recall(self, turn: TurnId) -> None:
+        """A dataplane takes the turn back and offers it again, says that it cannot, or has not heard of the order."""
+        flight = self.account.book.flying[turn]
+        roll = self.recalls.random()
+        if roll < 0.6:
+            self.recalled += 1
+            self.tell(TurnReturned(turn=turn))
+            self.tell(replace(flight.offer, turn=self.mint(), age_s=7.0, recalls=flight.offer.recalls + 1))
+        elif roll < 0.8:
+            self.tell(TurnStays(turn=turn))
 
     def prove(self) -> None:
         check(self.state)
@@ -228,6 +246,8 @@ class Chaos:
             TurnFinished(turn=turn, tool_calls=(CALL,)),
             TurnFailed(turn=turn, cause="late"),
             TurnAbandoned(turn=turn),
+            TurnReturned(turn=turn),
+            TurnStays(turn=turn),
             TurnsRenewed(turns=tuple(self.any_turn() for _ in range(8))),
             WokeUp(),
             self.offer(turn, self.dice.choice(PEERS)),
@@ -275,7 +295,8 @@ class Chaos:
         models = self.dice.choice((MODELS, MODELS, MODELS[:1], MODELS[:1] * 2, ()))
         kind = ReplicaKind.SINGLE_PASS if self.dice.random() < 0.05 else ReplicaKind.GENERATIVE
         url = f"http://{self.dice.choice((name, name, 'shared'))}.invalid"
-        return ReplicaSpec(replica=name, endpoint=Endpoint(url=url), models=models, kind=kind)
+        engine = EngineKind.AUTO if name == "b" else EngineKind.VLLM
+        return ReplicaSpec(replica=name, endpoint=Endpoint(url=url), models=models, kind=kind, engine=engine)
 
     def claims(self, peer: PeerId) -> PeerResynced:
         """What a dataplane says that it knows: some of the truth, and some that nobody else has heard of."""

@@ -11,7 +11,9 @@ from sim.chaos import LIMITS, WORKING_SET, Chaos, Tamper
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 @pytest.mark.parametrize("limits", [LIMITS, WORKING_SET], ids=["turn-admission", "working-set"])
 def test_a_hundred_thousand_events_break_nothing(seed: int, limits: Limits) -> None:
-    Chaos(seed, limits=limits).run(25_000)
+    chaos = Chaos(seed, limits=limits)
+    chaos.run(25_000)
+    assert bool(chaos.recalled) is (limits is WORKING_SET)
 
 
 @pytest.mark.nightly

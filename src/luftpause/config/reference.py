@@ -106,4 +106,12 @@ def _prose(section: type[msgspec.Struct]) -> str:
 def _attributes(section: type[msgspec.Struct]) -> Mapping[str, str]:
     # cleandoc, because newer Pythons take a docstring's indentation away themselves
     lines = cleandoc(section.__doc__ or "").partition("Attributes:")[2].splitlines()
-    return {match[1]: match[2] for match in map(_ATTRIBUTE.match, lines) if match}
+    found: dict[str, str] = {}
+    key = ""
+    for line in lines:
+        if match := _ATTRIBUTE.match(line):
+            key = match[1]
+            found[key] = match[2]
+        elif key and line.strip():
+            found[key] += f" {line.strip()}"
+    return found

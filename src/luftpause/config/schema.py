@@ -106,7 +106,8 @@ class Dataplane(Section, frozen=True):
         keepalive: time between two signs of life until the engine's first byte; "0s" sends none.
         connect_timeout: an engine that cannot be reached within this, TLS included, is unreachable.
         edits: what may be set in a request where that is due: `model` (its engine's own name for it), `id_slot` (a
-            run's own place), `stream` and its usage (llama.cpp notices only then that a client left).
+            run's own place), `stream` and its usage (llama.cpp notices only then that a client left), `priority` (ours,
+            where an engine takes one; a client's own goes there only where ours is left out).
         engine_idle: a connection to an engine without a request is closed after this; SGLang closes its own after 5 s.
         caller_bytes: the header `x-luftpause-caller` is cut at so many bytes: names stand in every status and metric.
         renew_period: open turns show the scheduler a sign of life this often, and 8 times within its `turn_timeout`.

@@ -32,7 +32,7 @@ Duration = Annotated[
     Meta(pattern=f"^{_DURATION}$", title="duration", examples=["10m", "500ms", "2h30m"]),
 ]
 KvParking = Literal["auto", "off"]
-RequestEdit = Literal["model", "id_slot", "stream", "stream_options.include_usage"]
+RequestEdit = Literal["model", "id_slot", "stream", "stream_options.include_usage", "priority"]
 REQUEST_EDITS: Final[tuple[RequestEdit, ...]] = get_args(RequestEdit)
 Size = Annotated[
     str,

@@ -5,15 +5,18 @@ launchers hold: over a call (same process) or over the link on port 5000. One co
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, RunId
+from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import Refusal
 from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import PeerResynced, TurnReport
+
+Recall: TypeAlias = Callable[[TurnId], None]
+"""Takes a placed turn back from its engine, or not: TurnReturned or TurnStays is reported, unless it has ended."""
 
 
 class TurnRefusedError(Exception):
@@ -69,6 +72,10 @@ class SchedulerDesk(Protocol):
         """Take in what a dataplane saw; reports about unknown turns change nothing."""
         ...
 
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        """Recall the turns of a peer by this from now on, until the peer is lost. Without it none is recalled."""
+        ...
+
     def end_run(self, principal: PrincipalId, run: RunId) -> bool:
         """Forget a run. False when the principal has no such run."""
         ...
@@ -111,6 +118,10 @@ class SchedulerLink(Protocol):
 
     def report(self, report: TurnReport) -> None:
         """Send a report, in order, without waiting."""
+        ...
+
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        """Recall turns of this peer, whose offers pass here, by this from now on."""
         ...
 
     async def end_run(self, principal: PrincipalId, run: RunId) -> bool:

@@ -21,7 +21,9 @@ from luftpause.core.scheduling.events import (
     TurnAbandoned,
     TurnFailed,
     TurnFinished,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
 )
 from luftpause.core.scheduling.state import Limits, empty_state
 
@@ -304,3 +306,31 @@ def test_a_run_is_told_of_with_its_parent_open_at_rest_or_offered_again() -> Non
     again = ledger.held_offer(name(3), at(1))
     assert again is not None
     assert (again.keys.run, again.keys.parent) == ("r", "chief")
+
+
+@pytest.mark.parametrize("tools", [(), (ToolName("look"),)], ids=["idle", "paused"])
+def test_a_turn_that_came_back_leaves_its_run_as_it_found_it(tools: tuple[ToolName, ...]) -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    placed(ledger, 1, "r")
+    calls = tuple(ToolCallId(f"call-{tool}") for tool in tools)
+    ledger.reported(TurnFinished(turn=name(1), tool_calls=calls, tools=tools), at(1))
+    (before,) = ledger.resync(at(5)).runs
+    placed(ledger, 2, "r", 3)
+    ledger.reported(TurnStays(turn=name(2)), at(4))
+    assert [turn.turn for turn in ledger.resync(at(4)).turns] == [name(2)]
+    ledger.reported(TurnReturned(turn=name(2)), at(5))
+    told = ledger.resync(at(9))
+    assert told.turns == ()
+    (after,) = told.runs
+    assert (after.phase, after.tools, after.age_s) == (before.phase, before.tools, 4.0)
+    assert set(before.marks) - set(after.marks) == set()
+
+
+def test_a_turn_that_came_back_beside_another_leaves_its_run_to_that_one() -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    placed(ledger, 1, "r")
+    placed(ledger, 2, "r")
+    ledger.reported(TurnReturned(turn=name(2)), at(1))
+    assert phases(ledger, 1) == {"r": RunPhase.GENERATING}
+    ledger.reported(TurnReturned(turn=name(1)), at(2))
+    assert phases(ledger, 2) == {"r": RunPhase.IDLE}

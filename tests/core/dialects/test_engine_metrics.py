@@ -166,3 +166,13 @@ def test_the_memory_of_an_engine_and_what_it_took_back_are_read() -> None:
     assert parse_load(sglang) == Load(running=1, waiting=0, kv_tokens=40_000)
     silent = 'vllm:num_requests_running 1\nvllm:num_requests_waiting 0\nvllm:cache_config_info{block_size="16"} 1\n'
     assert parse_load(silent) == Load(running=1, waiting=0)
+
+
+def test_ranks_of_different_memory_count_as_if_each_had_the_least() -> None:
+    """Case 12: turns are spread evenly, so the smallest is full first."""
+    lines = [
+        f'vllm:cache_config_info{{engine="{rank}",block_size="16",num_gpu_blocks="{blocks}"}} 1\n'
+        f'vllm:num_requests_running{{engine="{rank}"}} 1\nvllm:num_requests_waiting{{engine="{rank}"}} {rank}\n'
+        for rank, blocks in enumerate((500, 250, 400))
+    ]
+    assert parse_load("".join(lines)) == Load(running=3, waiting=2, kv_tokens=3 * 250 * 16)

@@ -47,7 +47,9 @@ from luftpause.core.scheduling.events import (
     TurnArrived,
     TurnFailed,
     TurnFinished,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
     WokeUp,
 )
 from luftpause.core.scheduling.residency.events import (
@@ -108,6 +110,8 @@ class Draw:
             lambda: FirstTokenSeen(turn=self.turn()),
             lambda: TurnFailed(turn=self.turn(), cause="broke", retry_after_s=self.one(None, *SECONDS)),
             lambda: TurnAbandoned(turn=self.turn()),
+            lambda: TurnReturned(turn=self.turn()),
+            lambda: TurnStays(turn=self.turn()),
             lambda: TurnsRenewed(turns=tuple(self.turn() for _ in range(self.dice.randrange(30)))),
             lambda: RunEnded(run=self.run()),
             lambda: PeerLost(peer=self.peer()),

@@ -14,8 +14,9 @@ from core.scheduling.residency.words import saved as kv_file
 from luftpause.core.dialects.engine_metrics import parse_load
 from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.models import EnginePhase, ModelGroup
+from luftpause.core.model.replicas import EngineKind, Priorities
 from luftpause.core.model.turns import Usage
-from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
@@ -27,7 +28,9 @@ from luftpause.core.scheduling.events import (
     RunEnded,
     RunPhase,
     TurnAbandoned,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
     WokeUp,
 )
 from luftpause.core.scheduling.reasons import explain
@@ -83,11 +86,14 @@ def sentence(action: Action) -> str:
         case PlaceTurn(turn=turn, replica=replica, why=why, held_s=held_s):
             words = f"{turn} goes to {replica}: {why.value}" + (f"; it waited {held_s:g} s" if held_s else "")
             words += f"; slot {action.slot}" if action.slot is not None else ""
+            words += f"; priority {action.priority}" if action.priority is not None else ""
             return words + (f", KV {action.restore} first" if action.restore is not None else "")
         case HoldTurn(turn=turn, why=reason):
             return f"{turn} waits: {explain(reason)}"
         case RefuseTurn(turn=turn, why=refusal):
             return f"{turn} is refused: {refusal.message}".replace("\n", " | ")
+        case RecallTurn(turn=turn, replica=replica, favours=favours, why=why_recalled):
+            return f"{turn} is asked back from {replica} for {favours}: {why_recalled.value}"
         case ForgetRun(run=run, why=why_forgotten):
             return f"{run} is forgotten: {why_forgotten}"
         case LoadModel() | UnloadModel() | DropKv():
@@ -157,10 +163,12 @@ def arrive(
     age: str = "0",
     parent: str = "",
     tokens: str = "0",
+    recalls: str = "0",
 ) -> Event:
     """`tokens` are four bytes each."""
     made = arrived(turn, run, batch="batch" in marks, caller=caller, model=model, age_s=float(age))
-    return replace(made, parent=RunId(parent) if parent else None, prompt_bytes=4 * int(tokens))
+    known = RunId(parent) if parent else None
+    return replace(made, parent=known, prompt_bytes=4 * int(tokens), recalls=int(recalls))
 
 
 def launcher(name: str, *told: str, ram: str = "10", parking: str = "0") -> Event:
@@ -224,10 +232,15 @@ def gone(name: str, *why: str, saved: str = "", prefill: str = "0") -> Event:
     return down(name, " ".join(why), kv=kv, prefill_s=float(prefill))
 
 
-def probe(name: str, *cause: str, running: str = "", waiting: str = "", kv: str = "", preempted: str = "") -> Event:
-    """`probe a` reports no load, `probe a running=2 waiting=1` one; any other words are why it is not healthy."""
+def probe(name: str, *cause: str, running: str = "", waiting: str = "", kv: str = "", **more: str) -> Event:
+    """`probe a` reports no load, `probe a running=2 waiting=1` one; any other words are why it is not healthy.
+
+    `preempted=3`: so often its engine took memory back; `priorities=lower`: it takes them, and lower ones go first.
+    """
+    preempted, order = more.get("preempted", ""), more.get("priorities")
     load = (int(running), int(waiting)) if running else (0, None)
     made = probed(name, *load, healthy=not cause, cause=" ".join(cause))
+    made = replace(made, priorities=Priorities(f"{order} first") if order else None)
     if made.load is None or not (kv or preempted):
         return made
     told = replace(made.load, kv_tokens=int(kv) if kv else None, preemptions=int(preempted) if preempted else None)
@@ -235,10 +248,12 @@ def probe(name: str, *cause: str, running: str = "", waiting: str = "", kv: str 
 
 
 def ranks(name: str, *loads: str) -> Event:
-    """`ranks a 3/0 2/1`: vLLM's report with running and waiting of each data-parallel rank."""
+    """`ranks a 3/0 2/1`: vLLM's report with running and waiting of each data-parallel rank, and its blocks of KV."""
     text = ""
     for rank, load in enumerate(loads):
-        running, waiting = load.split("/")
+        running, waiting, *blocks = load.split("/")
+        for count in blocks:
+            text += f'vllm:cache_config_info{{engine="{rank}",block_size="16",num_gpu_blocks="{count}"}} 1\n'
         text += f'vllm:num_requests_running{{engine="{rank}"}} {running}\n'
         text += f'vllm:num_requests_waiting{{engine="{rank}"}} {waiting}\n'
     return ReplicaProbed(replica=ReplicaId(name), healthy=True, load=parse_load(text))
@@ -258,7 +273,7 @@ def resync(peer: str, *told: str) -> Event:
 
 
 COMMANDS: dict[str, Told] = {
-    "replica": lambda name, *models: ReplicaAdded(spec=spec(name, *models)),
+    "replica": lambda name, *models, engine="auto": ReplicaAdded(spec=spec(name, *models, engine=EngineKind(engine))),
     "remove": lambda name: ReplicaRemoved(replica=ReplicaId(name)),
     "probe": probe,
     "ranks": ranks,
@@ -267,6 +282,8 @@ COMMANDS: dict[str, Told] = {
     "finish": finish,
     "fail": lambda turn, retry_after="0": failed(turn, retry_after_s=float(retry_after)),
     "abandon": lambda turn: TurnAbandoned(turn=TurnId(turn)),
+    "return": lambda turn: TurnReturned(turn=TurnId(turn)),
+    "stay": lambda turn: TurnStays(turn=TurnId(turn)),
     "renew": lambda *turns: TurnsRenewed(turns=tuple(TurnId(turn) for turn in turns)),
     "end": lambda run: RunEnded(run=RunId(run)),
     "lose": lambda peer: PeerLost(peer=PeerId(peer)),

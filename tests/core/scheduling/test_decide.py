@@ -27,7 +27,9 @@ from luftpause.core.scheduling.events import (
     ReplicaRemoved,
     RunEnded,
     TurnAbandoned,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
     WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
@@ -173,6 +175,8 @@ EVENTS: list[Event] = [
     finished("t", tools=1),
     failed("t"),
     TurnAbandoned(turn=TurnId("t")),
+    TurnReturned(turn=TurnId("t")),
+    TurnStays(turn=TurnId("t")),
     TurnsRenewed(turns=(TurnId("t"), TurnId("t"))),
     RunEnded(run=RunId("r")),
     ReplicaAdded(spec=spec("a")),

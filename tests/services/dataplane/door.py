@@ -10,13 +10,20 @@ from adapters.raw_client import Reply, fetch, request
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.http_refusal import Refusals
 from luftpause.adapters.http_server import HttpServer
-from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId
+from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
-from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFinished, TurnReport, TurnsRenewed
+from luftpause.core.scheduling.events import (
+    TurnAbandoned,
+    TurnFailed,
+    TurnFinished,
+    TurnReport,
+    TurnReturned,
+    TurnsRenewed,
+)
 from luftpause.ports.crew import Crew
-from luftpause.ports.scheduler import Ticket, TurnRefusedError
+from luftpause.ports.scheduler import Recall, Ticket, TurnRefusedError
 from luftpause.services.dataplane.app import Dataplane
 from luftpause.services.dataplane.headers import refusal_headers
 from luftpause.services.dataplane.routes import error_at
@@ -26,7 +33,7 @@ CHAT = b"/v1/chat/completions"
 JSON = b"content-type: application/json"
 BODY = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}'
 RUN = b"x-luftpause-run-id"
-ENDINGS = (TurnFinished, TurnFailed, TurnAbandoned)
+ENDINGS = (TurnFinished, TurnFailed, TurnAbandoned, TurnReturned)
 
 
 class PlayedScheduler:
@@ -44,6 +51,7 @@ class PlayedScheduler:
         self.reports: list[TurnReport] = []
         self.tickets: list[Ticket] = []
         self.ended: list[RunId] = []
+        self.recall: Recall = lambda turn: None
         self.on_report: Callable[[TurnReport], None] = lambda report: None
 
     def place(self, at: int = -1) -> None:
@@ -81,6 +89,9 @@ class PlayedScheduler:
     def report(self, report: TurnReport) -> None:
         self.reports.append(report)
         self.on_report(report)
+
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        self.recall = recall
 
     async def end_run(self, principal: PrincipalId, run: RunId) -> bool:
         if self.away is not None:

@@ -305,3 +305,37 @@ def test_messages_are_said_as_a_chat_for_a_slot_only_where_one_may_be_told() -> 
     assert forward(request, in_slot(), speaks=True).edits == (Edit.ID_SLOT,)
     as_it_came = forward(request, in_slot(), speaks=True, allowed=ALL_EDITS - {Edit.ID_SLOT})
     assert (as_it_came.request.body, as_it_came.edits) == (message, ())
+
+
+OWN = b'{"model":"m","stream":true,"priority":-99,"x": 1.0}'
+
+
+@pytest.mark.parametrize(
+    ("priority", "body", "sent"),
+    [
+        (2, OWN, b'{"model":"m","stream":true,"priority":2,"x":1.0}'),
+        (-3, BODY, b'{"model":"m","stream":false,"x":1.0,"priority":-3}'),
+        (None, OWN, b'{"model":"m","stream":true,"x":1.0}'),
+        (None, BODY, BODY),
+        (None, b'{"x": "the \\"priority\\" of it", "y": [{"priority": 1}]}', None),
+    ],
+    ids=["replaced", "set", "taken out", "not there", "elsewhere in it"],
+)
+def test_a_priority_is_the_schedulers_or_none(priority: int | None, body: bytes, sent: bytes | None) -> None:
+    place = replace(placement(), priority=priority, owns_priority=True)
+    request = forward(asked(body=body), place, speaks=True).request
+    assert json.loads(request.body) == json.loads(body if sent is None else sent)
+    if sent is not None:
+        assert request.body == sent
+
+
+def test_where_the_scheduler_has_none_a_clients_own_priority_goes_on_untouched() -> None:
+    assert forward(asked(body=OWN), placement(), speaks=True).request.body == OWN
+
+
+def test_no_priority_is_put_where_the_engine_does_not_take_one() -> None:
+    messages = msgspec.structs.replace(
+        asked(body=OWN), dialect=AnthropicMessages(), target=b"/v1/messages", path="/v1/messages"
+    )
+    place = replace(placement(), priority=2, owns_priority=True)
+    assert b"priority" not in forward(messages, place, speaks=True).request.body

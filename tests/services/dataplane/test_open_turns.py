@@ -1,8 +1,9 @@
 import asyncio
+from functools import partial
 
 from adapters.engine_http.scripted_engine import eventually, run_bounded
 from luftpause.core.model.ids import PeerId
-from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnsRenewed
+from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnsRenewed, TurnStays
 from luftpause.services.dataplane.open_turns import OpenTurns
 from services.dataplane.door import PlayedScheduler
 
@@ -45,3 +46,22 @@ def test_open_turns_are_renewed_until_they_end() -> None:
         await asyncio.wait([renewal])
 
     run_bounded(main())
+
+
+def test_a_recall_takes_back_what_may_return_once_and_is_told_that_all_else_stays() -> None:
+    scheduler = PlayedScheduler()
+    turns = OpenTurns(scheduler, peer=PeerId("dp_x"))
+    first, second, over = turns.open(), turns.open(), turns.open()
+    taken: list[str] = []
+    for turn in (first, second, over):
+        turns.may_return(turn, partial(taken.append, turn))
+    turns.stays(second)
+    turns.stays(second)
+    turns.end(over, TurnAbandoned(turn=over))
+    assert [turns.returns(turn) for turn in (first, second, over)] == [True, False, False]
+
+    for turn in (first, first, second, over):
+        scheduler.recall(turn)
+
+    assert taken == [first]
+    assert scheduler.reports == [TurnAbandoned(turn=over), TurnStays(turn=first), TurnStays(turn=second)]

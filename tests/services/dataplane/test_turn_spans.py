@@ -13,7 +13,9 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnReport,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
 )
 from luftpause.ports.scheduler import TurnRefusedError
 from luftpause.services.dataplane.turn_spans import TRACE_HEADER, TurnSpans, trace_in, with_trace
@@ -154,3 +156,25 @@ def test_a_header_that_says_nothing_begins_a_trace(value: bytes) -> None:
     trace = trace_in({TRACE_HEADER: value})
     assert trace.above == ""
     assert len(trace.trace) == 32
+
+
+def test_a_turn_that_was_recalled_has_a_span_for_each_of_its_tries() -> None:
+    async def story() -> None:
+        scheduler, tracer = PlayedScheduler(), KeptSpans()
+        link = TurnSpans(scheduler, tracer)
+        recalled: list[TurnId] = []
+        link.attend(scheduler_peer, recalled.append)
+        scheduler.recall(T1)
+        assert recalled == [T1]
+        await link.admit(traced())
+        link.report(TurnStays(turn=T1))
+        assert tracer.spans == []
+        link.report(TurnReturned(turn=T1))
+        await link.admit(replace(traced("t2"), age_s=1.0, recalls=1))
+        link.report(TurnFinished(turn=TurnId("t2")))
+        first, second = tracer.spans
+        assert first.attributes["error.type"] == "recalled"
+        assert second.at.above == AT.span
+
+    scheduler_peer = traced().peer
+    run(story)

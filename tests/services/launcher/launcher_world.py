@@ -14,7 +14,7 @@ from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.memory_meter import MachineMemory
 from luftpause.adapters.process_host import LocalProcessHost
 from luftpause.adapters.process_marks import ProcessMarks
-from luftpause.core.model.ids import KvFile, LauncherId, ModelName, PrincipalId, ReplicaId, RunId
+from luftpause.core.model.ids import KvFile, LauncherId, ModelName, PeerId, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.models import ModelSpec
 from luftpause.core.model.replicas import EngineKind, ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
@@ -23,7 +23,7 @@ from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, LoadM
 from luftpause.core.scheduling.residency.reasons import KvDropReason, LoadReason, UnloadReason, UnloadWhy
 from luftpause.ports.launcher import LauncherReport, LauncherSeat
 from luftpause.ports.processes import MemoryMeter, ProcessHost
-from luftpause.ports.scheduler import Ticket
+from luftpause.ports.scheduler import Recall, Ticket
 from luftpause.services.launcher.instance import InstanceView
 from luftpause.services.launcher.planning import EnginePlan, LauncherPlan, ModelPlan
 from luftpause.services.launcher.service import LauncherService, Tools
@@ -69,6 +69,9 @@ class RecordingScheduler:
         raise NotImplementedError
 
     def report(self, report: TurnReport) -> None:
+        raise NotImplementedError
+
+    def attend(self, peer: PeerId, recall: Recall) -> None:
         raise NotImplementedError
 
     async def end_run(self, principal: PrincipalId, run: RunId) -> bool:

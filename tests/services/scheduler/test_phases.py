@@ -27,6 +27,7 @@ from luftpause.core.scheduling.events import (
     TurnAbandoned,
     TurnFailed,
     TurnFinished,
+    TurnReturned,
 )
 from luftpause.core.scheduling.residency.events import ModelUp
 from luftpause.services.scheduler.phases import DETAIL_MAX, Change, Phase, Phases, Spent
@@ -207,3 +208,14 @@ def test_a_detail_is_cut() -> None:
         service.report(TurnFinished(turn=T1, tool_calls=LOOK, tools=(ToolName("x" * 500),)))
 
     assert story(happens)[-1][3] == "x" * DETAIL_MAX
+
+
+def test_a_turn_that_was_taken_back_leaves_its_run_out_on_its_tool() -> None:
+    def happens(service: Clock, timeline: Timeline) -> None:
+        service.admit(offer("t1", run="r"))
+        service.report(TurnFinished(turn=T1, tool_calls=LOOK, tools=(ToolName("look"),)))
+        service.admit(offer("t2", run="r"))
+        service.report(TurnReturned(turn=T2))
+        service.report(TurnReturned(turn=T2))
+
+    assert [phase for _, phase, *_ in story(happens)] == ["prefill", "tool", "prefill", "tool"]

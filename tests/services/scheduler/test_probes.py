@@ -4,9 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from luftpause.core.model.ids import ReplicaId
-from luftpause.core.model.replicas import Endpoint, EngineKind, Load
+from luftpause.core.model.replicas import Endpoint, EngineKind, Load, Priorities
 from luftpause.core.scheduling.events import ReplicaProbed
+from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.ports.engines import EngineBrokeError, EngineRequest, EngineUnreachableError, Header, Take
 from luftpause.services.scheduler.probes import METRICS_BYTES_MAX, Prober
 from luftpause.services.scheduler.service import SchedulerService
@@ -276,3 +280,61 @@ def test_a_probe_that_breaks_leaves_the_replica_ill_and_the_probing_alive() -> N
         await soon(prober.close())
 
     run(story)
+
+
+INFO = b'{"enable_priority_scheduling": true}'
+
+
+def watched_until(
+    answers: dict[str, bytes | int | str], *, native: bool, probes: int
+) -> tuple[list[ReplicaProbed], int]:
+    """Return what a prober tells, and how often it asked how the engine was started."""
+    engines = FakeEngines(answers={f"http://{url}": answer for url, answer in answers.items()})
+    told: list[ReplicaProbed] = []
+
+    class Listening(SchedulerService):
+        def probed(self, probe: ReplicaProbed) -> None:
+            told.append(probe)
+            if len(told) == 2:
+                engines.answers["http://a.invalid/health"] = 503
+            if len(told) == 3:
+                engines.answers["http://a.invalid/health"] = b""
+            super().probed(probe)
+
+    async def story() -> None:
+        limits = Limits(working_set=WorkingSetLimits(native_priority=native))
+        service = Listening(replace(QUICK, limits=limits))
+        service.start()
+        service.add_replica(spec("a"))
+        prober = Prober(service, engines)
+        prober.start()
+        await eventually(lambda: len(told) >= probes)
+        await prober.close()
+
+    run(story)
+    return told[:probes], sum("server_info" in url for url, _ in engines.asked)
+
+
+@pytest.mark.interpreted
+def test_an_engine_is_asked_once_in_each_of_its_lives_whether_it_takes_priorities() -> None:
+    answers: dict[str, bytes | int | str] = {"a.invalid/health": b"", "a.invalid/metrics": SGLANG}
+    told, asked = watched_until({**answers, "a.invalid/get_server_info": INFO}, native=True, probes=5)
+    higher = Priorities.HIGHER_FIRST
+    assert [probe.priorities for probe in told] == [higher, higher, None, higher, higher]
+    assert asked == 2
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("native", [True, False])
+def test_an_engine_that_does_not_say_so_takes_none_and_nobody_asks_without_need(native: bool) -> None:
+    answers: dict[str, bytes | int | str] = {"a.invalid/health": b"", "a.invalid/metrics": VLLM}
+    told, asked = watched_until(answers, native=native, probes=2)
+    assert [probe.priorities for probe in told] == [None, None]
+    assert asked == (1 if native else 0)
+
+
+@pytest.mark.interpreted
+def test_an_engine_that_is_too_busy_to_say_so_is_asked_again() -> None:
+    late: dict[str, bytes | int | str] = {"a.invalid/health": b"", "a.invalid/metrics": SGLANG}
+    _, asked = watched_until({**late, "a.invalid/get_server_info": "hang"}, native=True, probes=2)
+    assert asked == 2

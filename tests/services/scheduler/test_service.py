@@ -18,6 +18,7 @@ from luftpause.core.model.ids import (
     ReplicaId,
     RunId,
     ToolCallId,
+    ToolName,
     TurnId,
 )
 from luftpause.core.model.marks import session_mark
@@ -38,6 +39,7 @@ from luftpause.core.scheduling.events import (
 )
 from luftpause.core.scheduling.residency.events import LauncherJoined
 from luftpause.core.scheduling.state import Decision, Limits, State, empty_state
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.ports.launcher import ModelOrder
 from luftpause.ports.processes import LogSlice
 from luftpause.ports.scheduler import SchedulerDesk, TurnRefusedError
@@ -268,6 +270,24 @@ def test_deadlines_wake_the_service_without_anybody_asking() -> None:
     run(story)
 
 
+def test_the_end_of_a_kept_place_wakes_the_service_too() -> None:
+    async def story() -> None:
+        limits = Limits(working_set=WorkingSetLimits())
+        desk = started(spec("a"), settings=SchedulerSettings(limits=limits))
+        desk.admit(offer("t1", run="r"))
+        desk.report(finished("t1"))
+        desk.admit(offer("t2", run="r"))  # its end makes no other deadline
+        usage = Usage(prompt_tokens=100, completion_tokens=10)
+        desk.report(replace(finished("t2", "call"), usage=usage, tools=(ToolName("look"),)))
+        (run_on_tool,) = desk.state.runs.values()
+        until = run_on_tool.kept_until
+        assert until is not None
+        assert desk._timer is not None
+        assert desk._timer.when() <= until + 1
+
+    run(story)
+
+
 def test_a_resync_brings_back_turns_runs_and_their_owners() -> None:
     async def story() -> None:
         desk = started(spec("a"), spec("b"))
@@ -418,7 +438,7 @@ def test_every_kind_of_order_is_counted() -> None:
     family = "luftpause_scheduler_decisions_total"
     counted = [line for line in run(story).decode().splitlines() if line.startswith(family)]
     assert counted[:4] == [f'{family}{{kind="{kind}"}} 1.0' for kind in ("place", "hold", "refuse", "forget")]
-    assert counted[4:] == [f'{family}{{kind="{kind}"}} 0.0' for kind in ("load", "unload", "drop_kv")]
+    assert counted[4:] == [f'{family}{{kind="{kind}"}} 0.0' for kind in ("load", "unload", "drop_kv", "recall")]
     assert len(counted) == len(get_args(Action))
 
 

@@ -34,6 +34,9 @@ class NotedPool:
     def cut(self, turn: SimTurn) -> None:
         raise AssertionError(turn.turn_id)
 
+    def take_back(self, turn: SimTurn) -> bool:
+        return False
+
     def refuse(self, turn: SimTurn) -> None:
         raise AssertionError(turn.turn_id)
 

@@ -32,7 +32,7 @@ from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnAbandoned, TurnReport
 from luftpause.ports.launcher import LauncherReport, LauncherSeat
-from luftpause.ports.scheduler import LinkFaultError, Ticket, TurnRefusedError
+from luftpause.ports.scheduler import LinkFaultError, Recall, Ticket, TurnRefusedError
 
 _log = logging.getLogger("luftpause.link")
 
@@ -126,6 +126,12 @@ class RemoteLink:
     def report(self, report: TurnReport) -> None:
         """See SchedulerLink."""
         self._upkeep.report(report)
+
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        """See SchedulerLink. The scheduler recalls by name, and finds us on whichever connection we have."""
+        if peer != self._upkeep.peer:
+            raise ValueError(f"this link is {self._upkeep.peer!r}'s, not {peer!r}'s")
+        self._upkeep.recall = recall
 
     async def end_run(self, principal: PrincipalId, run: RunId) -> bool:
         """See SchedulerLink. The ledger keeps the run until the answer is here, so that asking again finds it."""

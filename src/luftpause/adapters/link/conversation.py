@@ -45,6 +45,7 @@ from luftpause.adapters.link.frames import (
     Models,
     PeerFrame,
     Placed,
+    Recalled,
     Refused,
     RemoveReplica,
     Report,
@@ -211,6 +212,7 @@ class Conversation:
             self._parts = ResyncParts(frame.peer)
             self._front.greeted(self, frame.peer)
             self._gathering.greeted(self)
+            self._desk.attend(frame.peer, self._recall)
             self._say(Welcome(LINK_PROTOCOL, self._instance))
 
     def _take(self, frame: ClientFrame, peer: PeerId) -> None:
@@ -318,6 +320,9 @@ class Conversation:
             self._settled(offer.turn, ticket.placement)
         else:
             ticket.placement.add_done_callback(lambda placement: self._settled(offer.turn, placement))
+
+    def _recall(self, turn: TurnId) -> None:
+        self._say(Recalled(turn))
 
     def _settled(self, turn: TurnId, placement: asyncio.Future[Placement]) -> None:
         if placement.cancelled():

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from luftpause.core.model.ids import LauncherId, ModelName, PrincipalId, ReplicaId, RunId
+from luftpause.core.model.ids import LauncherId, ModelName, PeerId, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnReport
 from luftpause.ports.launcher import LauncherDesk, LauncherReport, LauncherSeat
-from luftpause.ports.scheduler import SchedulerDesk, Ticket
+from luftpause.ports.scheduler import Recall, SchedulerDesk, Ticket
 
 
 class DirectLink:
@@ -23,6 +23,10 @@ class DirectLink:
     def report(self, report: TurnReport) -> None:
         """See SchedulerLink."""
         self._desk.report(report)
+
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        """See SchedulerLink."""
+        self._desk.attend(peer, recall)
 
     async def end_run(self, principal: PrincipalId, run: RunId) -> bool:
         """See SchedulerLink."""

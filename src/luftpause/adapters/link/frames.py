@@ -17,7 +17,7 @@ from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import KnownRun, OpenTurn
 from luftpause.core.scheduling.residency.events import LauncherJoined
 
-LINK_PROTOCOL: Final = 6
+LINK_PROTOCOL: Final = 7
 
 FAULT_TOKEN: Final = "bad_token"
 FAULT_PROTOCOL: Final = "wrong_protocol"
@@ -140,6 +140,12 @@ class Placed(Frame, frozen=True, tag="placed"):
     placement: Placement
 
 
+class Recalled(Frame, frozen=True, tag="recalled"):
+    """The placed turn is asked back. Answered by a report: that it returned, that it stays, or how it ended."""
+
+    turn: TurnId
+
+
 class Refused(Frame, frozen=True, tag="refused"):
     """The turn was turned away, at once or after it was accepted."""
 
@@ -213,4 +219,6 @@ LauncherFrame: TypeAlias = Joined | Told | LogLines
 
 PeerFrame: TypeAlias = Hello | Resync | Admit | Report | Request | Goodbye
 ClientFrame: TypeAlias = PeerFrame | LauncherFrame
-ServerFrame: TypeAlias = Welcome | Accepted | Placed | Refused | Acknowledged | Answer | Ordered | AskLog | Fault
+ServerFrame: TypeAlias = (
+    Welcome | Accepted | Placed | Recalled | Refused | Acknowledged | Answer | Ordered | AskLog | Fault
+)

@@ -24,7 +24,9 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnReport,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
 )
 
 RUNS_MAX: Final = 65_536
@@ -45,6 +47,8 @@ class _Turn:
     run: RunId | None = None
     parent: RunId | None = None
     placement: Placement | None = None
+    before: "_Run | None" = None
+    """How its run stood when it was placed, if it was at rest then."""
 
     @property
     def in_run(self) -> bool:
@@ -113,6 +117,7 @@ class Ledger:
             run = self._runs[part] = _Run(known.offer, placement.replica, RunPhase.GENERATING, 1, now)
             self._models_of.setdefault(known.run, set()).add(known.model)
         else:
+            known.before = replace(run) if run.in_flight == 0 else None
             run.last, run.replica, run.phase = known.offer, placement.replica, RunPhase.GENERATING
             run.in_flight += 1
         run.parent = known.parent or run.parent
@@ -133,7 +138,9 @@ class Ledger:
                 self._ended(turn, RunPhase.PAUSED if calls else RunPhase.IDLE, now, marks=marks, tools=tools)
             case TurnFailed(turn=turn) | TurnAbandoned(turn=turn):
                 self._ended(turn, RunPhase.IDLE, now)
-            case FirstTokenSeen() | TurnsRenewed():
+            case TurnReturned(turn=turn):
+                self._returned(turn, now)
+            case FirstTokenSeen() | TurnStays() | TurnsRenewed():
                 pass
             case _:
                 assert_never(report)
@@ -237,6 +244,15 @@ class Ledger:
             run.phase = phase
         self._runs.move_to_end(part)
         self._drop_old(now)
+
+    def _returned(self, turn: TurnId, now: Instant) -> None:
+        """Forget a turn that came back: its run is at rest as it was."""
+        known = self._turns.get(turn)
+        before = None if known is None else known.before
+        self._ended(turn, RunPhase.IDLE, now)
+        run = None if known is None or known.run is None else self._runs.get((known.run, known.model))
+        if run is not None and before is not None and run.in_flight == 0:
+            run.phase, run.marks, run.tools = before.phase, before.marks, before.tools
 
     def _drop_old(self, now: Instant) -> None:
         # Only the front is looked at: a generating run there shields those behind it until it ends, which costs a

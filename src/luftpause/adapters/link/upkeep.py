@@ -27,6 +27,7 @@ from luftpause.adapters.link.frames import (
     Models,
     Ordered,
     Placed,
+    Recalled,
     Refused,
     Request,
     RunGone,
@@ -41,9 +42,16 @@ from luftpause.adapters.link.wire import Wire
 from luftpause.core.model.ids import Instant, PeerId, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.turns import TurnOffer
-from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFinished, TurnReport, TurnsRenewed
+from luftpause.core.scheduling.events import (
+    TurnAbandoned,
+    TurnFailed,
+    TurnFinished,
+    TurnReport,
+    TurnReturned,
+    TurnsRenewed,
+)
 from luftpause.ports.launcher import LauncherSeat
-from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError
+from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, Recall
 
 _RUN_ROOM: Final = 16 * 1024
 """Bytes kept free in a first offer: offered again, it also carries the run that it was promised."""
@@ -66,6 +74,7 @@ class Upkeep:
         self._instance = ""
         self._refused = ""
         self._seat: LauncherSeat | None = None
+        self.recall: Recall | None = None
         self._answering: set[asyncio.Task[None]] = set()
 
     @property
@@ -102,7 +111,7 @@ class Upkeep:
             return
         # A turn without a place needs no report after an outage: the resync does not name it, so it is over.
         self.say(self._outbox.put(report, _now(), keep=self.ledger.is_placed(report.turn)))
-        if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned):
+        if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned | TurnReturned):
             self.ledger.withdrawn(report.turn)
             self.admissions.end(report.turn)
             if self._wire is not None:  # before the client sees the end: its next turn may come by another dataplane
@@ -163,15 +172,8 @@ class Upkeep:
     def frame_received(self, frame: ServerFrame) -> None:
         """See DialerOwner."""
         match frame:
-            case Accepted(turn=turn, run=run, parent=parent):
-                self.ledger.accepted(turn, run, parent)
-                self.admissions.accept(turn, run, parent)
-            case Placed(turn=turn, placement=placement):
-                self.ledger.placed(turn, placement, _now())
-                self.admissions.place(turn, placement)
-            case Refused(turn=turn, refusal=refusal):
-                self.ledger.withdrawn(turn)
-                self.admissions.refuse(turn, refusal)
+            case Accepted() | Placed() | Recalled() | Refused():
+                self._heard_of_turn(frame)
             case Acknowledged(seq=seq):
                 self._confirmed(seq)
             case RunGone() | Models() | Done() | Failed():
@@ -187,6 +189,21 @@ class Upkeep:
                 pass  # the dialer's
             case _:
                 assert_never(frame)
+
+    def _heard_of_turn(self, frame: Accepted | Placed | Recalled | Refused) -> None:
+        match frame:
+            case Accepted(turn=turn, run=run, parent=parent):
+                self.ledger.accepted(turn, run, parent)
+                self.admissions.accept(turn, run, parent)
+            case Placed(turn=turn, placement=placement):
+                self.ledger.placed(turn, placement, _now())
+                self.admissions.place(turn, placement)
+            case Recalled(turn=turn):
+                if self.recall is not None:
+                    self.recall(turn)
+            case Refused(turn=turn, refusal=refusal):
+                self.ledger.withdrawn(turn)
+                self.admissions.refuse(turn, refusal)
 
     def _confirmed(self, seq: int) -> None:
         for report, made in self._outbox.confirmed(seq):

@@ -1,6 +1,6 @@
-"""The closed table of changes to a request body: a member set, every other value kept as it was written."""
+"""The closed table of changes to a request body: a member set or taken out, every other value kept as it was."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from typing import Final
 
@@ -19,13 +19,20 @@ class Edit(Enum):
     ID_SLOT = "id_slot"
     STREAM = "stream"
     INCLUDE_USAGE = "stream_options.include_usage"
+    PRIORITY = "priority"
+    """Set where the engine takes one; taken out where only the scheduler may say one and says none."""
 
 
 ALL_EDITS: Final = frozenset(Edit)
 
 
-def with_members(body: bytes, members: Mapping[str, object]) -> bytes:
-    """Return a JSON object with some members set, in their old place or at the end.
+def named(edits: Iterable[Edit]) -> str:
+    """Return the members that were changed, for people."""
+    return ", ".join(edit.value for edit in edits)
+
+
+def with_members(body: bytes, members: Mapping[str, object], without: Collection[str] = ()) -> bytes:
+    """Return a JSON object with some members set, in their old place or at the end, and others taken out.
 
     Raises:
         BadRequestError: the body is read by the standard library only (half of a surrogate pair), not by this one.
@@ -34,6 +41,8 @@ def with_members(body: bytes, members: Mapping[str, object]) -> bytes:
         raws = _DECODE_MEMBERS(body)
     except msgspec.DecodeError as error:
         raise BadRequestError(f"the request body is not valid JSON: {error}") from error
+    for name in without:
+        raws.pop(name, None)
     for name, value in members.items():
         raws[name] = Raw(msgspec.json.encode(value))
     return msgspec.json.encode(raws)

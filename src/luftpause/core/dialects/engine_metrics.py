@@ -77,7 +77,8 @@ def parse_load(text: str) -> Load | None:
 
     Each data-parallel rank has series of its own; those of a rank that differ in other labels, such as SGLang's
     `tp_rank`, tell of the same requests, and the largest counts. What runs is the sum over the ranks; what waits is the
-    longest queue, since a turn may be sent to any rank. KV memory is that of all ranks.
+    longest queue, since a turn may be sent to any rank. KV memory is as many times the smallest one as there are ranks:
+    turns are spread evenly, so the smallest is full first.
     """
     seen: dict[tuple[EngineKind, str], dict[_Rank, float]] = {}
     for sample in _samples(text):
@@ -94,7 +95,7 @@ def parse_load(text: str) -> Load | None:
             return Load(
                 running=_requests(sum(running.values())),
                 waiting=_requests(max(waiting.values())),
-                kv_tokens=None if tokens is None else _requests(sum(tokens.values())) or None,
+                kv_tokens=None if tokens is None else _requests(min(tokens.values()) * len(tokens)) or None,
                 preemptions=None if preempted is None else _requests(sum(preempted.values())),
             )
     return None

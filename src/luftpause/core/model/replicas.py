@@ -30,6 +30,13 @@ class EngineKind(Enum):
     OPENAI = "openai"
 
 
+class Priorities(Enum):
+    """Which priorities an engine serves first."""
+
+    LOWER_FIRST = "lower first"
+    HIGHER_FIRST = "higher first"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """Where a replica answers. `api_key_env` names the variable that holds its key; empty means none."""
@@ -85,6 +92,8 @@ class Placement:
         life: which of its lives the replica is in: one that fell ill may come back as another engine.
         slot: where in its engine the turn goes; None: the engine chooses.
         restore: the file that is to be read into that slot first; empty for none.
+        priority: in its engine's queue; None: none is sent.
+        owns_priority: a `priority` in the request is none of its client's business: it is that one, or taken out.
     """
 
     replica: ReplicaId
@@ -97,3 +106,5 @@ class Placement:
     life: int = 0
     slot: int | None = None
     restore: str = ""
+    priority: int | None = None
+    owns_priority: bool = False

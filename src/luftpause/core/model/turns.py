@@ -96,6 +96,7 @@ class TurnOffer:
         shape: single-pass turns are in no run, whatever it says.
         traits: what is in it; looked at only where that may matter.
         trace: the turn's own place in its trace; None where nobody traces.
+        recalls: how often it was placed and given back before, each time as another turn.
     """
 
     turn: TurnId
@@ -111,3 +112,4 @@ class TurnOffer:
     shape: TurnShape = TurnShape.IN_RUN
     traits: Traits = NO_TRAITS
     trace: TraceContext | None = None
+    recalls: int = 0

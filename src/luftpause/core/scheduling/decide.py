@@ -23,13 +23,16 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnReport,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
     WokeUp,
 )
 from luftpause.core.scheduling.expiry import next_deadline
 from luftpause.core.scheduling.residency import reports
 from luftpause.core.scheduling.residency.review import review
 from luftpause.core.scheduling.state import Decision, State
+from luftpause.core.scheduling.working_set import recalling
 
 __all__ = ["decide", "next_deadline"]
 
@@ -58,6 +61,8 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
 def _take_in(draft: Draft, event: Event, now: Instant) -> None:
     match event:
         case TurnArrived() | FirstTokenSeen() | TurnFinished() | TurnFailed() | TurnAbandoned() | TurnsRenewed():
+            _take_in_turn(draft, event, now)
+        case TurnReturned() | TurnStays():
             _take_in_turn(draft, event, now)
         case RunEnded():
             turns.end_run(draft, event.run, now, why="ended by its owner")
@@ -115,5 +120,9 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
             turns.end(draft, event.turn, now)
         case TurnAbandoned():
             turns.end(draft, event.turn, now)
+        case TurnReturned():
+            recalling.give_back(draft, event.turn, now)
+        case TurnStays():
+            recalling.stay(draft, event.turn, now)
         case _:
             assert_never(event)

@@ -259,6 +259,8 @@ class Draft:
             seat=seated(replica.seat, turn) if turn.tokens else replica.seat,
         )
         self.replicas = self.replicas.set(turn.replica, busier)
+        if turn.tokens and self.held and len(busier.seat.awaiting) <= len(replica.seat.awaiting):
+            self._stirred[turn.replica] = None  # those that were awaited for too long are awaited no longer
         payer = arrival.principal, arrival.caller
         self._set_standings(self.standings.placed(payer, turn.seq, turn.service), payer)
         self.is_review_due |= self.residency.is_pressed
@@ -319,6 +321,7 @@ class Draft:
             self.open_by_peer is before.open_by_peer
             and self.replicas is before.replicas
             and self.runs is before.runs
+            and self.turns is before.turns
             and self.held is before.held
             and self.lapsed is before.lapsed
             and self.past is before.past

@@ -21,7 +21,7 @@ from luftpause.core.model.ids import (
     ToolName,
     TurnId,
 )
-from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import EngineKind, Load, Priorities, ReplicaKind, ReplicaSpec
 from luftpause.core.model.traces import TraceContext
 from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 from luftpause.core.scheduling.residency.events import ModelReport
@@ -35,6 +35,7 @@ class TurnArrived:
         prompt_bytes: length of the request body, bytes.
         age_s: how long the turn has waited elsewhere already, seconds: it counts for its place in the queue.
         trace: the turn's place in its trace.
+        recalls: how often it was placed and given back before, each time as another turn.
     """
 
     turn: TurnId
@@ -50,6 +51,7 @@ class TurnArrived:
     age_s: float = 0.0
     shape: TurnShape = TurnShape.IN_RUN
     trace: TraceContext | None = None
+    recalls: int = 0
 
     @property
     def in_run(self) -> bool:
@@ -117,6 +119,22 @@ class TurnAbandoned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnReturned:
+    """A recalled turn was taken back from its engine, of whose answer nothing had come; it is offered anew."""
+
+    turn: TurnId
+    trace_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStays:
+    """A recall came too late, or the turn is of a kind that is not sent twice: it stays where it is."""
+
+    turn: TurnId
+    trace_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnsRenewed:
     """A dataplane says that these turns are still open, held ones included: a sign of life."""
 
@@ -152,6 +170,7 @@ class ReplicaProbed:
         load: None when the engine reports none or its report did not arrive in time.
         engine: which engine its report looks like; AUTO when it does not say.
         cause: why it is not healthy, for people; the same trouble has the same words every time.
+        priorities: in which order its engine takes them; None while it does not say that it takes any.
     """
 
     replica: ReplicaId
@@ -159,6 +178,7 @@ class ReplicaProbed:
     load: Load | None = None
     engine: EngineKind = EngineKind.AUTO
     cause: str = ""
+    priorities: Priorities | None = None
 
 
 class RunPhase(Enum):
@@ -270,7 +290,9 @@ class WokeUp:
     """A deadline passed. Extra ones are harmless."""
 
 
-TurnReport: TypeAlias = FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnsRenewed
+TurnReport: TypeAlias = (
+    FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnReturned | TurnStays | TurnsRenewed
+)
 """What a dataplane reports about turns that it was given."""
 
 Event: TypeAlias = (

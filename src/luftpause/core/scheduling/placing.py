@@ -6,12 +6,13 @@ from luftpause.core.scheduling.admission import queue_cap
 from luftpause.core.scheduling.affinity import returns_to, why_placed
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
-from luftpause.core.scheduling.residency.kv_state import NO_SEAT
+from luftpause.core.scheduling.residency.kv_state import NO_SEAT, Seat
 from luftpause.core.scheduling.residency.leases import root_of
 from luftpause.core.scheduling.residency.parking import seat
 from luftpause.core.scheduling.residency.uses import used
 from luftpause.core.scheduling.state import Replica, Run, Turn, at_work, without
 from luftpause.core.scheduling.working_set.books import booked, watch
+from luftpause.core.scheduling.working_set.priorities import priority_of
 
 
 def place(
@@ -57,16 +58,22 @@ def place(
                 held=without(run.held, arrival.turn),
             )
         )
-    draft.order(
-        PlaceTurn(
-            turn=arrival.turn,
-            run=arrival.run,
-            replica=replica.replica,
-            why=turn.why,
-            held_s=held_s,
-            slot=there.slot,
-            restore=there.file,
-        )
+    draft.order(ordered(draft, turn, there))
+
+
+def ordered(draft: Draft, turn: Turn, there: Seat) -> PlaceTurn:
+    """Return the order to send a turn that is charged: the same whenever it is given."""
+    priority = priority_of(draft.limits, draft.replicas[turn.replica], turn)
+    return PlaceTurn(
+        turn=turn.arrival.turn,
+        run=turn.arrival.run,
+        replica=turn.replica,
+        why=turn.why,
+        held_s=turn.held_s,
+        slot=there.slot,
+        restore=there.file,
+        priority=priority.value,
+        owns_priority=priority.is_ours,
     )
 
 

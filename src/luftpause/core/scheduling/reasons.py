@@ -21,6 +21,14 @@ class PlacedBecause(Enum):
     __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
 
 
+class RecalledBecause(Enum):
+    """Why a turn is asked back from its replica."""
+
+    FIRST_TOKENS = "an interactive turn waits, and as many turns there as may have no first token yet"
+
+    __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingForRoom:
     """Every replica that may serve the turn is full; this is the one that came closest.

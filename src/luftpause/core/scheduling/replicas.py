@@ -76,6 +76,7 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         engine=engine,
         why="" if event.healthy else event.cause,
         window=after_outage(draft.limits) if comes_back else before.window,
+        priorities=event.priorities if event.healthy else None,
     )
     if draft.limits.working_set is not None and event.load is not None:
         fresh = fresh._replace(seat=after_report_of(fresh.seat, event.load, now))
@@ -148,15 +149,16 @@ def _reborn(replica: Replica, epoch: int) -> Replica:
         foreign=0,
         heard_at=None,
         seat=seat,
+        priorities=None,
     )
 
 
 def _open_for_all(draft: Draft, replica: Replica) -> Replica:
-    """Return the replica closed for nobody any more."""
+    """Return the replica closed for nobody any more; whoever had it closed may have another one that it fits into."""
     claim = replica.seat.claimed_by
     if claim is None:
         return replica
-    draft.unclaim(draft.held[claim])
+    draft.stir(draft.unclaim(draft.held[claim]).pool)
     return draft.replicas[replica.replica]
 
 

@@ -23,7 +23,7 @@ from luftpause.core.model.ids import (
     ToolName,
     TurnId,
 )
-from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import EngineKind, Load, Priorities, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
@@ -132,6 +132,7 @@ class Replica(NamedTuple):
         heard_at: when its last report came.
         draining: its model makes room for another or is unloaded: it takes no new turns.
         seat: its memory, for policy `working-set`.
+        priorities: in which order its engine takes them, as its last probe found; None where it takes none.
     """
 
     replica: ReplicaId
@@ -157,6 +158,7 @@ class Replica(NamedTuple):
     heard_at: Instant | None = None
     draining: bool = False
     seat: Seat = Seat()
+    priorities: Priorities | None = None
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""
@@ -253,6 +255,7 @@ class Turn(NamedTuple):
         expects: tokens of its prompt that it is sure to find in its replica's cache, as far as we know.
         placed_at: when.
         first_s: how long after that its first token came; until `late_at` that is awaited.
+        asked_back: it was recalled; it `stays` where its dataplane said that it cannot come back.
     """
 
     arrival: TurnArrived
@@ -268,6 +271,8 @@ class Turn(NamedTuple):
     placed_at: Instant = Instant(0.0)
     first_s: float | None = None
     late_at: Instant = Instant(0.0)
+    asked_back: bool = False
+    stays: bool = False
 
 
 class HeldTurn(NamedTuple):

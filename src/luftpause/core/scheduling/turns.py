@@ -11,14 +11,14 @@ from luftpause.core.model.refusals import Refusal, RefusalReason, no_such_model
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling import lapsed
-from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, RefuseTurn
 from luftpause.core.scheduling.admission import takes_back, why_held
 from luftpause.core.scheduling.affinity import away_from, bound_to, candidates, choose, nearest, pool_of, returns_to
 from luftpause.core.scheduling.ages import age_in, instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived, TurnFinished
 from luftpause.core.scheduling.fairness import drain, somebody_waits
-from luftpause.core.scheduling.placing import place
+from luftpause.core.scheduling.placing import ordered, place
 from luftpause.core.scheduling.reasons import HoldReason
 from luftpause.core.scheduling.residency import parking
 from luftpause.core.scheduling.residency.holding import why_model_held
@@ -28,8 +28,10 @@ from luftpause.core.scheduling.residency.uses import left, model_of
 from luftpause.core.scheduling.services import KIND_WORDS, offered
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
+from luftpause.core.scheduling.working_set.awaiting import let_go_above
 from luftpause.core.scheduling.working_set.books import learn, need_of, note_first_token, rested
 from luftpause.core.scheduling.working_set.leases import watch_wait
+from luftpause.core.scheduling.working_set.recalling import ask_back
 from luftpause.core.scheduling.working_set.sending import stand_in, where_now
 from luftpause.core.scheduling.working_set.trees import as_in_its_tree, ranked_at
 from luftpause.core.scheduling.working_set.waiting import why_it_waits
@@ -50,6 +52,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     policy = draft.limits.working_set
     if policy is not None and policy.trees:
         arrival = as_in_its_tree(draft, arrival)
+        if arrival.in_run and let_go_above(draft, arrival):
+            drain(draft, now)  # those who waited for that room come first
     run = _run_of(draft, arrival, now)
     arrived_at = instant_before(now, arrival.age_s)
     if run is not None and run.out_on is not None:
@@ -190,18 +194,7 @@ def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
     draft.renew((turn,), now)
     in_flight = draft.turns.get(turn)
     if in_flight is not None:
-        there = parking.seat_of(draft, in_flight)
-        draft.order(
-            PlaceTurn(
-                turn=turn,
-                run=in_flight.arrival.run,
-                replica=in_flight.replica,
-                why=in_flight.why,
-                held_s=in_flight.held_s,
-                slot=there.slot,
-                restore=there.file,
-            )
-        )
+        draft.order(ordered(draft, in_flight, parking.seat_of(draft, in_flight)))
         return
     tell(draft, turn, now)
 
@@ -278,6 +271,7 @@ def _wait(draft: Draft, held: HeldTurn, run: Run | None, now: Instant) -> None:
         draft.set_run(run._replace(held=(*run.held, held.arrival.turn), out_on=None))
     if draft.limits.working_set is not None:
         stand_in(draft, draft.held[held.arrival.turn])
+        ask_back(draft, draft.held[held.arrival.turn])
         if run is not None:
             watch_wait(draft, held, run, now)
 

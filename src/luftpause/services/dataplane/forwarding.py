@@ -30,6 +30,8 @@ _MESSAGES: Final = "messages"
 """llama-server (b11549) cannot be told a slot in its words, but in those of Chat Completions."""
 _IN_SLOTS: Final = (CHAT_PATH, COMPLETIONS.encode(), b"/v1/responses")
 """Where llama-server takes `id_slot`."""
+_WITH_PRIORITIES: Final = (CHAT_PATH, COMPLETIONS.encode())
+"""Where vLLM and SGLang take `priority`."""
 _AS_STREAM: Final[Mapping[Edit, tuple[str, object]]] = {
     Edit.STREAM: ("stream", True),
     Edit.INCLUDE_USAGE: ("stream_options", {"include_usage": True}),
@@ -94,14 +96,22 @@ def forward(
     request = forwarded.request
     members: dict[Edit, object] = {}
     is_renamed = asked.model and placement.model and asked.model != placement.model and Edit.MODEL in allowed
-    if is_renamed and (forwarded.back is not None or _names_model(request.body)):
+    if is_renamed and (forwarded.back is not None or _names(request.body, "model")):
         members[Edit.MODEL] = placement.model  # not in Gemini's own words, where the path does
-    if _has_slot(placement, allowed) and request.path.partition(b"?")[0] in _IN_SLOTS:
+    path = request.path.partition(b"?")[0]
+    if _has_slot(placement, allowed) and path in _IN_SLOTS:
         members[Edit.ID_SLOT] = placement.slot
-    if not members:
+    without: tuple[Edit, ...] = ()
+    if Edit.PRIORITY in allowed:
+        if placement.priority is not None and path in _WITH_PRIORITIES:
+            members[Edit.PRIORITY] = placement.priority
+        elif placement.owns_priority and request.body.find(b'"priority"') >= 0 and _names(request.body, "priority"):
+            without = (Edit.PRIORITY,)
+    if not members and not without:
         return forwarded
     try:
-        body = with_members(request.body, {edit.value: value for edit, value in members.items()})
+        named = {edit.value: value for edit, value in members.items()}
+        body = with_members(request.body, named, [edit.value for edit in without])
     except BadRequestError:
         if Edit.MODEL in members:
             raise
@@ -112,7 +122,7 @@ def forward(
         back=forwarded.back,
         assembles=forwarded.assembles,
         left_out=forwarded.left_out,
-        edits=(*forwarded.edits, *members),
+        edits=(*forwarded.edits, *members, *without),
     )
 
 
@@ -171,9 +181,9 @@ def _single(asked: Asked, sent: Sent, allowed: Set[Edit], *, unnoticed: bool) ->
     return Forwarded(request=_request(asked, sent.target, sent.body), back=sent.back)
 
 
-def _names_model(body: bytes) -> bool:
+def _names(body: bytes, member: str) -> bool:
     try:
-        return "model" in read_members(body, ("model",), "messages")
+        return member in read_members(body, (member,), "messages")
     except BadRequestError:
         return False
 

@@ -6,7 +6,10 @@ answered before its first sign, so all that wait for theirs share one timer.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+WAITING: Final = ((b"cache-control", b"no-cache"),)
+"""Headers of an answer that begins with a sign of life, beside those of its kind."""
 
 Sign: TypeAlias = Callable[[], Awaitable[None]]
 """Sends one sign of life; while it waits for a slow client no other is sent."""

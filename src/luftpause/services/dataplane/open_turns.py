@@ -5,10 +5,18 @@ Every turn that is opened ends exactly once, with one report or, when the schedu
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from luftpause.core.model.ids import PeerId, TurnId
-from luftpause.core.scheduling.events import TurnAbandoned, TurnFailed, TurnFinished, TurnReport, TurnsRenewed
+from luftpause.core.scheduling.events import (
+    TurnAbandoned,
+    TurnFailed,
+    TurnFinished,
+    TurnReport,
+    TurnReturned,
+    TurnsRenewed,
+    TurnStays,
+)
 from luftpause.ports.scheduler import SchedulerLink
 
 
@@ -20,6 +28,8 @@ class OpenTurns:
         self._link = link
         self._counter = itertools.count(1)
         self._open: dict[TurnId, None] = {}
+        self._returning: dict[TurnId, Callable[[], None]] = {}
+        link.attend(peer, self._recalled)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -42,12 +52,33 @@ class OpenTurns:
         """Report something about an open turn that does not end it."""
         self._link.report(report)
 
-    def end(self, turn: TurnId, report: TurnFinished | TurnFailed | TurnAbandoned | None) -> None:
+    def may_return(self, turn: TurnId, take_back: Callable[[], None]) -> None:
+        """Let a turn be recalled: then it is taken back by this, and ends with TurnReturned."""
+        self._returning[turn] = take_back
+
+    def returns(self, turn: TurnId) -> bool:
+        """Say whether a turn may be recalled."""
+        return turn in self._returning
+
+    def stays(self, turn: TurnId) -> None:
+        """Let a turn be recalled no more. Calling it again changes nothing."""
+        self._returning.pop(turn, None)
+
+    def end(self, turn: TurnId, report: TurnFinished | TurnFailed | TurnAbandoned | TurnReturned | None) -> None:
         """End a turn; None when the scheduler refused it and knows. Only the first end counts."""
         if turn in self._open:
             del self._open[turn]
+            self._returning.pop(turn, None)
             if report is not None:
                 self._link.report(report)
+
+    def _recalled(self, turn: TurnId) -> None:
+        """Take a turn back, or say that it stays; nothing is owed for one that has ended."""
+        take_back = self._returning.pop(turn, None)
+        if take_back is not None:
+            take_back()
+        elif turn in self._open:
+            self._link.report(TurnStays(turn=turn))
 
     async def renew(self, period_s: float) -> None:
         """Tell every `period_s` seconds which turns are still open, until cancelled."""

@@ -6,13 +6,13 @@ of its run may follow at once.
 """
 
 import asyncio
-import dataclasses
 import logging
 import time
 from collections.abc import Sequence
 from typing import Final
 
 from luftpause.core.dialects.dialect import UnfitAnswerError
+from luftpause.core.dialects.edits import named
 from luftpause.core.dialects.engine_refusals import is_unseen, read_refusal
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
 from luftpause.core.dialects.harness import ping_for
@@ -35,8 +35,9 @@ from luftpause.services.dataplane.endings import (
 )
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, forward
 from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, PARENT_HEADER, for_client, fresh_run, reframed, retold
-from luftpause.services.dataplane.keepalive import Keepalive
+from luftpause.services.dataplane.keepalive import WAITING, Keepalive
 from luftpause.services.dataplane.passing import PassingAnswer, read_up_to
+from luftpause.services.dataplane.recalling import Recall, running_task
 from luftpause.services.dataplane.restoring import restore
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 
@@ -52,6 +53,7 @@ class TurnCourse:
         "_call",
         "_client_left",
         "_committed",
+        "_counted",
         "_counts",
         "_dialect",
         "_exchange",
@@ -59,6 +61,7 @@ class TurnCourse:
         "_keepalive",
         "_offer",
         "_over",
+        "_recall",
         "_restore_s",
         "_run",
         "_shut_down",
@@ -85,6 +88,8 @@ class TurnCourse:
         self._shut_down = False
         self._head_sent = False
         self._committed = False
+        self._counted = False
+        self._recall = Recall(around.turns)
         self._spoke = False
         self._told: tuple[Header, ...] = ()
         self._over = False
@@ -99,7 +104,12 @@ class TurnCourse:
         try:
             self._begin_keepalive()
             while (placement := await self._place()) is not None:
-                pause_s = await self._forward(placement)
+                try:
+                    pause_s = await self._forward(placement)
+                except asyncio.CancelledError:
+                    if not self._recall.is_done(self._offer):
+                        raise
+                    pause_s, self._committed = 0.0, self._head_sent
                 if pause_s is None:
                     break
                 await asyncio.sleep(pause_s)
@@ -113,7 +123,7 @@ class TurnCourse:
                 if not self._shut_down:
                     raise
                 await self._break_off(SHUT_DOWN, ending)
-            _running().uncancel()
+            running_task().uncancel()
         finally:
             self._over = True
             line.on_leave(None)
@@ -147,7 +157,7 @@ class TurnCourse:
             await self._scheduler_failed(str(error))
             return None
         except asyncio.CancelledError:
-            if _running().cancelling():
+            if running_task().cancelling():
                 raise
             await self._scheduler_failed("the scheduler dropped the turn")  # the placement was cancelled, not we
             return None
@@ -166,8 +176,8 @@ class TurnCourse:
             speaks = self._dialect.name == CHAT or await self._around.spoken.at(placement, self._dialect.name)
             if placement.restore:
                 self._restore_s = await restore(self._around.engines, placement, turn)
-            allowed = self._around.settings.edits
-            forwarded = forward(asked, placement, speaks=speaks, turn=turn, allowed=allowed)
+            forwarded = forward(asked, placement, speaks=speaks, turn=turn, allowed=self._around.settings.edits)
+            self._recall.allow(self._offer, forwarded.request)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
         except BadRequestError as error:
             turns.end(turn, TurnFailed(turn=turn, cause=str(error)))
@@ -181,24 +191,28 @@ class TurnCourse:
             return self._step_back(PassingAnswer(asked, forwarded, placement, exchange))
         self._note(placement, forwarded, exchange)
         answer = PassingAnswer(asked, forwarded, placement, exchange)
-        self._asked = None
+        if not self._recall.begun(self._offer, exchange, silent=self._wants_stream and answer.takes_signs):
+            self._asked = None
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
-            answer.check_readable()
-            if self._head_sent and self._wants_stream:
-                answer.become_stream()
-            if answer.observer is None and (self._head_sent or answer.back is not None or is_odd_refusal(exchange)):
-                await self._refuse(answer)
-            elif answer.back is not None and not (self._wants_stream and answer.stream):
-                await self._answer_whole(answer)
-            else:
-                if not (answer.takes_signs and self._wants_stream):
-                    self._stop_keepalive()
-                await self._pass_on(answer)
+            await self._answer(answer)
         except (EngineBrokeError, UnfitAnswerError) as error:
             cause = self._engine_failed(placement, error)
             await self._break_off(Failure(code=FailureCode.ENGINE_FAILED, message=cause), cause)
         return None
+
+    async def _answer(self, answer: PassingAnswer) -> None:
+        answer.check_readable()
+        if self._head_sent and self._wants_stream:
+            answer.become_stream()
+        if answer.observer is None and (self._head_sent or answer.back is not None or is_odd_refusal(answer.exchange)):
+            await self._refuse(answer)
+        elif answer.back is not None and not (self._wants_stream and answer.stream):
+            await self._answer_whole(answer)
+        else:
+            if not (answer.takes_signs and self._wants_stream):
+                self._stop_keepalive()
+            await self._pass_on(answer)
 
     def _note(self, placement: Placement, forwarded: Forwarded, exchange: Exchange) -> None:
         """Remember what an answer shows beside itself."""
@@ -210,8 +224,7 @@ class TurnCourse:
             if self._around.counts.left_out(forwarded.left_out):
                 _LOGGER.info("tools_left_out", extra={"tools": names, "dialect": self._dialect.name})
         if forwarded.edits and self._around.counts.edited(forwarded.edits):
-            members = ", ".join(edit.value for edit in forwarded.edits)
-            _LOGGER.info("request_edited", extra={"members": members, "replica": placement.replica})
+            _LOGGER.info("request_edited", extra={"members": named(forwarded.edits), "replica": placement.replica})
 
     async def _pass_on(self, answer: PassingAnswer) -> None:
         """Send an answer on as it comes, and look at it in passing."""
@@ -219,7 +232,7 @@ class TurnCourse:
         if answer.observer is None:  # it refused: whatever else it says, the turn is over
             self._end(answer)
             answer.linger()
-        self._counts.answered(str(exchange.status))
+        self._count(exchange.status)
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
         self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
         line = self._call.line
@@ -246,9 +259,19 @@ class TurnCourse:
 
         await exchange.pour(take, line.room)
 
+    def _count(self, status: int) -> None:
+        """Count an answer that is passed on; of a turn that came back, two may begin to be."""
+        if not self._counted:
+            self._counted = True
+            self._counts.answered(str(status))
+
     def _answer_begins(self, exchange: Exchange) -> None:
+        turn, turns = self._offer.turn, self._around.turns
+        self._asked = None  # from its first byte on it is not sent anywhere else
+        turns.stays(turn)
         if exchange.status == 200:
-            self._first_byte()
+            self._counts.first_byte.add(time.monotonic() - self._since)
+            turns.tell(FirstTokenSeen(turn=turn))
 
     async def _answer_whole(self, answer: PassingAnswer) -> None:
         """Collect an answer and send it in other words, or in another form."""
@@ -296,29 +319,20 @@ class TurnCourse:
     def _step_back(self, answer: PassingAnswer) -> float:
         """End a turn whose engine is busy, and return after how many seconds to offer it again."""
         self._end(answer)
-        exchange = answer.exchange
-        exchange.close()
+        answer.exchange.close()
         self._exchange = None
-        return pause_s(exchange)
+        return pause_s(answer.exchange)
 
     def _offer_again(self) -> None:
         """Take a new turn in the place of the one that ended; its wait counts from the beginning."""
-        self._offer = dataclasses.replace(
-            self._offer,
-            turn=self._around.turns.open(),
-            keys=dataclasses.replace(self._offer.keys, run=self._run),
-            age_s=time.monotonic() - self._since,
-        )
+        age_s = time.monotonic() - self._since
+        self._offer = self._recall.offered_again(self._offer, self._run, age_s)
 
     def _end(self, answer: PassingAnswer) -> None:
         """Report the end of the turn, unless that was done."""
         turn, turns = self._offer.turn, self._around.turns
         if turn in turns:
             turns.end(turn, answer.report(turn, self._restore_s))
-
-    def _first_byte(self) -> None:
-        self._counts.first_byte.add(time.monotonic() - self._since)
-        self._around.turns.tell(FirstTokenSeen(turn=self._offer.turn))
 
     def _engine_failed(self, placement: Placement, error: Exception) -> str:
         """End the turn as failed by its engine; return why."""
@@ -359,8 +373,6 @@ class TurnCourse:
     def _known_run(self) -> RunId:
         return self._run or fresh_run()
 
-    # What keeps a client waiting.
-
     def _begin_keepalive(self) -> None:
         if self._wants_stream and self._around.settings.keepalive_s:
             self._keepalive = self._around.keepalives.begin(self._show_life)
@@ -377,7 +389,7 @@ class TurnCourse:
         line = self._call.line
         await line.room()
         if not self._head_sent:
-            head = for_client(retold(_WAITING, self._dialect.stream_type), self._run)
+            head = for_client(retold(WAITING, self._dialect.stream_type), self._run)
             self._send_head(200, [*head, *self._told])
             self._committed = True
         line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
@@ -386,12 +398,3 @@ class TurnCourse:
         if not self._head_sent:
             self._call.line.begin(status, headers)
             self._head_sent = True
-
-
-_WAITING: Final = ((b"cache-control", b"no-cache"),)
-
-
-def _running() -> asyncio.Task[None]:
-    task: asyncio.Task[None] | None = asyncio.current_task()
-    assert task is not None, "an ASGI application runs in a task"
-    return task

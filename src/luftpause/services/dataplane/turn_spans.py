@@ -10,7 +10,7 @@ from asyncio import Future
 from collections.abc import Sequence
 from typing import Final
 
-from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId, RunId, TurnId
+from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.traces import TraceContext, context_in
 from luftpause.core.model.turns import TurnOffer, TurnShape
@@ -20,10 +20,12 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnReport,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
 )
 from luftpause.ports.engines import Header
-from luftpause.ports.scheduler import SchedulerLink, Ticket, TurnRefusedError
+from luftpause.ports.scheduler import Recall, SchedulerLink, Ticket, TurnRefusedError
 from luftpause.ports.tracing import Attribute, Span, SpanKind, Tracer
 from luftpause.telemetry import span_words as words
 from luftpause.telemetry.trace_ids import begun_under, fresh_span
@@ -78,7 +80,7 @@ class TurnSpans:
         trace = offer.trace
         if trace is None:
             return await self._link.admit(offer)
-        if offer.age_s:  # offered before, and its engine was busy: that try has its span, and this one stands below it
+        if offer.age_s:  # its engine was busy, or it was recalled: that try has its span, and this one stands below it
             trace = trace.below(fresh_span())
             offer = dataclasses.replace(offer, trace=trace)
         known = self._open[offer.turn] = _Open(offer, trace)
@@ -113,6 +115,14 @@ class TurnSpans:
                 self._end(report.turn, kind="turn_failed", error=report.cause)
             case TurnAbandoned():
                 self._end(report.turn, kind="client_left", error=_LEFT)
+            case TurnReturned():
+                self._end(report.turn, kind="recalled")
+            case TurnStays():
+                pass
+
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        """See SchedulerLink."""
+        self._link.attend(peer, recall)
 
     async def end_run(self, principal: PrincipalId, run: RunId) -> bool:
         """See SchedulerLink."""

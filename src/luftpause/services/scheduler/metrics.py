@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from luftpause.core.model.ids import Instant
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.turns import ServiceClass
-from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.state import State
 from luftpause.core.scheduling.view import HeldView, held_by_class, view, view_tools
@@ -30,6 +30,7 @@ _KINDS: dict[type[Action], str] = {
     LoadModel: "load",
     UnloadModel: "unload",
     DropKv: "drop_kv",
+    RecallTurn: "recall",
 }
 
 

@@ -19,7 +19,9 @@ from luftpause.core.scheduling.events import (
     TurnArrived,
     TurnFailed,
     TurnFinished,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
 )
 from luftpause.core.scheduling.reasons import (
     LauncherAway,
@@ -120,7 +122,16 @@ _MODEL_PHASES: Final = {
 }
 _RANK: Final = (Phase.DECODE, Phase.PREFILL, Phase.LOADING, Phase.HELD)
 """A run with several open turns is shown in the first of these that one of them is in."""
-_SINGLE: Final = (TurnFinished, TurnFailed, TurnAbandoned, TurnArrived, FirstTokenSeen, TurnsRenewed)
+_SINGLE: Final = (
+    TurnFinished,
+    TurnFailed,
+    TurnAbandoned,
+    TurnArrived,
+    FirstTokenSeen,
+    TurnReturned,
+    TurnStays,
+    TurnsRenewed,
+)
 """Events that end no turn but the one that they name."""
 
 
@@ -143,13 +154,8 @@ class Phases:
         """See `service.Witness`."""
         state = decision.state
         match event:
-            case TurnFinished(turn=turn):
-                pause = (Phase.TOOL, ", ".join(event.tools)) if event.tool_calls else (Phase.IDLE, "")
-                self._ended(turn, pause, now, event.usage)
-            case TurnFailed(turn=turn):
-                self._ended(turn, (Phase.FAILED, ""), now)
-            case TurnAbandoned(turn=turn):
-                self._ended(turn, (Phase.IDLE, "its client left"), now)
+            case TurnFinished() | TurnFailed() | TurnAbandoned() | TurnReturned():
+                self._end_of_turn(event, now)
             case FirstTokenSeen(turn=turn):
                 lane = self._of_turn.get(turn)
                 if lane is not None and turn in state.turns:
@@ -165,6 +171,18 @@ class Phases:
         self._follow_orders(decision, now)
         if state.residency.models is not before.residency.models:
             self._follow_models(before, state, now)
+
+    def _end_of_turn(self, event: TurnFinished | TurnFailed | TurnAbandoned | TurnReturned, now: Instant) -> None:
+        match event:
+            case TurnFinished(turn=turn):
+                pause = (Phase.TOOL, ", ".join(event.tools)) if event.tool_calls else (Phase.IDLE, "")
+                self._ended(turn, pause, now, event.usage)
+            case TurnFailed(turn=turn):
+                self._ended(turn, (Phase.FAILED, ""), now)
+            case TurnAbandoned(turn=turn):
+                self._ended(turn, (Phase.IDLE, "its client left"), now)
+            case TurnReturned(turn=turn):
+                self._withdrawn(turn, now)
 
     def _follow_orders(self, decision: Decision, now: Instant) -> None:
         state = decision.state
@@ -246,6 +264,13 @@ class Phases:
         elif rest[0] is not Phase.FAILED:
             lane.spent = lane.spent.plus(Spent(1))
         self._show_turns(lane, now)
+
+    def _withdrawn(self, turn: TurnId, now: Instant) -> None:
+        """Its turn was taken back: the run rests as it did before, for the moment until it is offered again."""
+        lane = self._of_turn.pop(turn, None)
+        if lane is not None:
+            del lane.turns[turn]
+            self._show_turns(lane, now)
 
     def _show_turns(self, lane: Lane, now: Instant) -> None:
         shown = lane.rest

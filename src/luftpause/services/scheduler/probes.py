@@ -6,11 +6,13 @@ are probed side by side: a slow one delays no other.
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import Final
 
 from luftpause.core.dialects.engine_metrics import parse_load, recognise
+from luftpause.core.dialects.engine_priorities import PATHS, priorities_in
 from luftpause.core.model.ids import ReplicaId
-from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaSpec
+from luftpause.core.model.replicas import Endpoint, EngineKind, Load, Priorities, ReplicaSpec
 from luftpause.core.scheduling.events import ReplicaProbed
 from luftpause.ports.engines import Engines
 from luftpause.services.scheduler.fetching import Fetcher
@@ -54,6 +56,14 @@ class ReplicaProbe:
             cause=health.result().cause,
         )
 
+    async def priorities(self, spec: ReplicaSpec, engine: EngineKind) -> tuple[Priorities | None, bool]:
+        """Ask an engine whether it takes priorities: None where it does not say so; and whether it answered."""
+        path = PATHS.get(engine)
+        if path is None:
+            return None, True
+        told = await self._fetcher.fetch(spec.endpoint, path, METRICS_BYTES_MAX)
+        return (None if told.text is None else priorities_in(engine, told.text)), not told.late
+
 
 class Prober:
     """Probes what the scheduler declares, and tells it. One task per replica; `close` ends them all."""
@@ -62,6 +72,8 @@ class Prober:
         self._service = service
         self._settings: SchedulerSettings = service.settings
         self._probe = ReplicaProbe(engines, self._settings.probe_timeout_s)
+        policy = self._settings.limits.working_set
+        self._wants_priorities = policy is not None and policy.native_priority
         self._tasks: dict[ReplicaId, asyncio.Task[None]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -92,11 +104,18 @@ class Prober:
     async def _watch(self, spec: ReplicaSpec) -> None:
         loop = asyncio.get_running_loop()
         period_s = self._settings.probe_eager_s
+        asked, priorities = False, None
         overdue_at: float | None = loop.time() + self._settings.not_ready_warning_s
         while True:
             started = loop.time()
             try:
                 probe = await self.probe(spec)
+                if not probe.healthy:
+                    asked, priorities = False, None
+                elif not asked and self._wants_priorities:  # once in each of its lives: it is started with them
+                    engine = probe.engine if spec.engine is EngineKind.AUTO else spec.engine
+                    priorities, asked = await self._probe.priorities(spec, engine)
+                probe = replace(probe, priorities=priorities)
             except Exception:  # noqa: BLE001 — a probe that breaks must not end the probing of its replica
                 _log.exception("probe_failed", extra={"replica": spec.replica})
                 probe = ReplicaProbed(replica=spec.replica, healthy=False, cause="probing failed; the log says how")

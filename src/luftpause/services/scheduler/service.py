@@ -13,11 +13,10 @@ from typing import Final, Protocol, assert_never
 
 from luftpause.core.model.ids import Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.marks import call_marks, named_marks
-from luftpause.core.model.parked_kv import kv_file_name
 from luftpause.core.model.refusals import Refusal, RefusalReason
-from luftpause.core.model.replicas import Placement, ReplicaSpec
+from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
-from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
     Event,
@@ -36,25 +35,24 @@ from luftpause.core.scheduling.events import (
     WokeUp,
 )
 from luftpause.core.scheduling.parts import parts_of
-from luftpause.core.scheduling.reasons import PlacedBecause, explain
+from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.routing import NAME_CHARS_MAX, Services, routed_service
 from luftpause.core.scheduling.services import offered
 from luftpause.core.scheduling.state import Decision, Service, State, empty_state
-from luftpause.ports.scheduler import Ticket, TurnRefusedError
+from luftpause.ports.scheduler import Recall, Ticket, TurnRefusedError
 from luftpause.services.scheduler.audience import Audience, ReplicaListener
 from luftpause.services.scheduler.identity import RunIdentity
 from luftpause.services.scheduler.launchers import Launchers
 from luftpause.services.scheduler.metrics import SchedulerMetrics
+from luftpause.services.scheduler.placements import placed_fields, placement_of
+from luftpause.services.scheduler.recalls import Recalls
 from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.tally import DecisionTally
 from luftpause.services.scheduler.tickets import Tickets
 
 REARM_S_MIN: Final = 0.05
 """Two wake-ups are at least this far apart, so that a deadline that cannot be met never spins."""
-
-_WHY: Final = {why: why.value for why in PlacedBecause}
-"""An enum's `value` runs in Python at every look-up."""
 
 _log = logging.getLogger("luftpause.scheduler")
 
@@ -80,6 +78,7 @@ class SchedulerService:
         self._mailbox: deque[Event] = deque()
         self._busy = False
         self._tickets = Tickets()
+        self._recalls = Recalls()
         self.launchers = Launchers(self._submit)
         """Who starts engines for us."""
         self._audience = Audience()
@@ -162,6 +161,10 @@ class SchedulerService:
                 self._identity.learn(turn.arrival.run, marks, self.now())
         self._submit(report)
 
+    def attend(self, peer: PeerId, recall: Recall) -> None:
+        """See `SchedulerDesk.attend`."""
+        self._recalls.attend(peer, recall)
+
     def end_run(self, principal: PrincipalId, run: RunId) -> bool:
         """See `SchedulerDesk.end_run`."""
         if self._identity.owner(run) != principal:
@@ -187,6 +190,7 @@ class SchedulerService:
 
     def peer_lost(self, peer: PeerId) -> None:
         """See `SchedulerDesk.peer_lost`."""
+        self._recalls.leave(peer)
         self._submit(PeerLost(peer=peer))
 
     def add_replica(self, spec: ReplicaSpec) -> None:
@@ -250,6 +254,7 @@ class SchedulerService:
             age_s=offer.age_s,
             shape=offer.shape,
             trace=offer.trace,
+            recalls=offer.recalls,
         )
 
     def _service(self, offer: TurnOffer) -> Service | Refusal:
@@ -299,6 +304,7 @@ class SchedulerService:
             or state.run_deadlines is not before.run_deadlines
             or state.replica_deadlines is not before.replica_deadlines
             or state.residency is not before.residency
+            or state.working_set.next_at() != before.working_set.next_at()
         ):
             self._arm()
 
@@ -312,6 +318,8 @@ class SchedulerService:
             case RefuseTurn(turn=turn, why=refusal):
                 _log.info("turn_refused", extra={"turn": turn, "code": refusal.reason.value, "why": refusal.message})
                 self._tickets.refuse(turn, refusal)
+            case RecallTurn(turn=turn):
+                self._recalls.order(self._state.turns[turn].arrival.peer, turn)
             case ForgetRun(run=run, why=reason):
                 _log.debug("run_forgotten", extra={"run": run, "why": reason})
                 self._identity.forget(run)
@@ -322,26 +330,14 @@ class SchedulerService:
 
     def _place(self, action: PlaceTurn) -> None:
         if _log.isEnabledFor(logging.DEBUG):
-            _log.debug("turn_placed", extra=_placed_fields(action))
+            _log.debug("turn_placed", extra=placed_fields(action))
         replica = self._state.replicas[action.replica]
         spec, turn = replica.spec, self._state.turns[action.turn]
         if spec is None:
             message = f"replica '{action.replica}' is not declared yet"
             self._tickets.refuse(action.turn, Refusal(reason=RefusalReason.SCHEDULER_FAULT, message=message))
         else:
-            placement = Placement(
-                replica=action.replica,
-                endpoint=spec.endpoint,
-                why=_WHY[action.why],
-                engine=replica.engine,
-                dialects=spec.dialects,
-                kind=turn.arrival.kind,
-                model=turn.arrival.model,
-                life=replica.epoch,
-                slot=action.slot,
-                restore="" if action.restore is None else kv_file_name(action.restore),
-            )
-            self._tickets.place(action.turn, placement)
+            self._tickets.place(action.turn, placement_of(action, turn.arrival, replica, spec))
 
     def _follow(self, event: Event, before: State) -> None:
         """Do what an event asks of the shell itself: tell listeners, drop tickets that no order will settle."""
@@ -375,16 +371,6 @@ class SchedulerService:
 
 _SHUTTING_DOWN = Refusal(reason=RefusalReason.SHUTTING_DOWN, message="the scheduler is shutting down")
 _FAULT = Refusal(reason=RefusalReason.SCHEDULER_FAULT, message="the scheduler failed on this turn; retry it")
-
-
-def _placed_fields(action: PlaceTurn) -> dict[str, object]:
-    return {
-        "turn": action.turn,
-        "run": action.run,
-        "replica": action.replica,
-        "why": _WHY[action.why],
-        "held_ms": round(action.held_s * 1000),
-    }
 
 
 def _turn_of(event: Event) -> TurnId | None:

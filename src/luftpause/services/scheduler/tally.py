@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from luftpause.core.model.ids import ModelName
 from luftpause.core.model.turns import ServiceClass, Usage
-from luftpause.core.scheduling.actions import Action, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import Action, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.telemetry.tallies import Tally
 
@@ -76,4 +76,4 @@ class DecisionTally:
             reason = action.why.reason
             self.unloads[action.model, reason] = self.unloads.get((action.model, reason), 0) + 1
             return reason
-        return action.why if isinstance(action, DropKv) else None
+        return action.why if isinstance(action, DropKv | RecallTurn) else None

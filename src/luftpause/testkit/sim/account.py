@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from luftpause.core.model.ids import ReplicaId, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.turns import ServiceClass, TurnShape
-from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.events import Event, TurnArrived
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.state import Limits
@@ -70,6 +70,8 @@ class Account:
                 case RefuseTurn():
                     expected = refusals.pop(action.turn, None)
                     assert action.why.reason is expected, f"{action.turn} was refused: {action.why}"
+                case RecallTurn():
+                    self._judge_recall(action)
                 case ForgetRun():
                     assert action.run in forgets, f"{action.run} was forgotten too early"
                     del forgets[action.run]
@@ -81,6 +83,9 @@ class Account:
             told = [action for action in actions if isinstance(action, PlaceTurn | HoldTurn | RefuseTurn)]
             answers = [action for action in told if action.turn == event.turn]
             assert len(answers) == 1, f"one offer, one answer: {answers}"
+
+    def _judge_recall(self, action: RecallTurn) -> None:
+        raise AssertionError(f"this policy takes nothing back: {action}")
 
     def _judge_repetition(self, event: TurnArrived, actions: Sequence[Action]) -> None:
         """The same turn is offered again: the same answer, and nobody moves."""

@@ -21,7 +21,7 @@ from luftpause.core.model.ids import (
 from luftpause.core.model.models import RAM, Device, ModelSpec
 from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import Usage
-from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
     Event,
@@ -36,7 +36,9 @@ from luftpause.core.scheduling.events import (
     TurnArrived,
     TurnFailed,
     TurnFinished,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
     WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
@@ -111,6 +113,7 @@ class TurnAdmission:
                 parent=plan.parent,
                 prompt_bytes=turn.prompt_tokens * BYTES_PER_TOKEN,
                 age_s=self._pool.now - turn.offered_at,
+                recalls=turn.recalls,
             )
         )
 
@@ -221,6 +224,18 @@ class TurnAdmission:
     def _run_of(self, turn: SimTurn) -> RunId:
         return RunId(turn.turn_id) if self._free else turn.run.run_id
 
+    def _take_back(self, turn: SimTurn) -> None:
+        """Do as a dataplane does: ask its engine, and offer the turn again."""
+        name = turn.turn_id
+        if not self._pool.take_back(turn):
+            self._tell(TurnStays(turn=name))
+            return
+        del self._open[name]
+        turn.given_back()
+        self._open[turn.turn_id] = turn
+        self._tell(TurnReturned(turn=name))
+        self._offer(turn)
+
     def at_rest(self) -> None:
         """Check that nothing is open."""
         assert not self._open, f"never ended: {list(self._open)}"
@@ -256,6 +271,8 @@ class TurnAdmission:
         match action:
             case PlaceTurn():
                 self._pool.send(self._open[action.turn], self._numbers[action.replica])
+            case RecallTurn():
+                self._take_back(self._open[action.turn])
             case RefuseTurn():
                 self._pool.refuse(self._open.pop(action.turn))
             case LoadModel(model=model):

@@ -31,7 +31,9 @@ from luftpause.core.scheduling.events import (
     TurnFailed,
     TurnFinished,
     TurnReport,
+    TurnReturned,
     TurnsRenewed,
+    TurnStays,
     WokeUp,
 )
 from luftpause.core.scheduling.state import Limits
@@ -152,7 +154,15 @@ class Book:
         match event:
             case TurnArrived():
                 self._wait(event, now)
-            case FirstTokenSeen() | TurnsRenewed() | TurnFinished() | TurnFailed() | TurnAbandoned():
+            case (
+                FirstTokenSeen()
+                | TurnsRenewed()
+                | TurnFinished()
+                | TurnFailed()
+                | TurnAbandoned()
+                | TurnReturned()
+                | TurnStays()
+            ):
                 self._take_in_report(event, now)
             case RunEnded():
                 self._end_run(event.run, due)
@@ -186,8 +196,10 @@ class Book:
         match report:
             case FirstTokenSeen():
                 if report.turn in self.flying:
-                    self.flying[report.turn].bars_batch = False
-            case TurnsRenewed():
+                    self.flying[report.turn].bars_batch, self.flying[report.turn].spoke = False, True
+            case TurnReturned():
+                self._return(report.turn, now)
+            case TurnsRenewed() | TurnStays():
                 pass
             case TurnFinished():
                 self._end(report.turn, now, paused=bool(report.tool_calls), answered=True)
@@ -262,6 +274,17 @@ class Book:
         life.paused, life.rested_at = paused, now
         if answered and not life.flying and site.declared:
             life.home, life.home_life = flight.replica, site.life
+
+    def _return(self, turn: TurnId, now: float) -> None:
+        """Its engine has it no more: its run is what it was before, paused or not."""
+        flight = self.flying.pop(turn, None)
+        if flight is None:
+            return
+        self._land(flight, self.sites[flight.replica])
+        if flight.in_run:
+            life = self.lives[flight.offer.run, flight.offer.model]
+            life.flying -= 1
+            life.rested_at = now
 
     def _land(self, flight: Flight, site: Site) -> None:
         offer = flight.offer

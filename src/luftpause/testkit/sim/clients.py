@@ -89,7 +89,7 @@ class SimRun:
 
 
 class TurnPhase(Enum):
-    """How far a turn is. It only goes forward, and each step is taken once."""
+    """How far a turn is. It goes forward, each step once, unless its engine has it no more and it is offered again."""
 
     OFFERED = "offered"
     SENT = "sent"
@@ -98,13 +98,16 @@ class TurnPhase(Enum):
 
 _AFTER = {
     TurnPhase.OFFERED: (TurnPhase.SENT, TurnPhase.ENDED),
-    TurnPhase.SENT: (TurnPhase.ENDED,),
+    TurnPhase.SENT: (TurnPhase.ENDED, TurnPhase.OFFERED),
     TurnPhase.ENDED: (),
 }
 
 
 class SimTurn:
-    """One offer of a turn. A failed one is offered again as a new turn of the same leg, as an agent would."""
+    """One turn of an agent. A failed one is offered again as a new turn of the same leg, as an agent would.
+
+    `spoke`: its answer has begun. `recalls`: how often its engine has given it back; each time it has another id.
+    """
 
     __slots__ = (
         "attempt",
@@ -113,8 +116,10 @@ class SimTurn:
         "offered_at",
         "phase",
         "prompt_tokens",
+        "recalls",
         "replica",
         "run",
+        "spoke",
         "turn_id",
     )
 
@@ -123,14 +128,22 @@ class SimTurn:
         self.key = key
         self.turn_id = TurnId(f"sim.{key}")
         self.attempt = attempt
+        self.recalls = 0
+        self.spoke = False
         self.offered_at = now
         self.phase = TurnPhase.OFFERED
         self.replica = -1
         self.prompt_tokens = run.plan.shared_tokens + run.context_tokens + run.leg.new_tokens
         self.cached_tokens = 0
 
+    def given_back(self) -> None:
+        """Wait for an engine again, under a new id."""
+        self.step(TurnPhase.OFFERED)
+        self.recalls += 1
+        self.turn_id = TurnId(f"sim.{self.key}.{self.recalls}")
+
     def step(self, phase: TurnPhase) -> None:
-        """Go on to a phase: to an engine once, and to the end once, by way of an engine or not."""
+        """Go on to a phase: to an engine, unless it is given back once, and to the end once."""
         assert phase in _AFTER[self.phase], (
             f"turn {self.turn_id} of run {self.run.run_id} was {self.phase.value} and is {phase.value} again"
         )

@@ -19,6 +19,7 @@ from luftpause.core.scheduling.events import (
     TurnArrived,
     TurnFailed,
     TurnFinished,
+    TurnReturned,
 )
 from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import (
@@ -89,7 +90,7 @@ class ModelAccount:
 
     def _take_in(self, event: Event, now: float) -> None:
         match event:
-            case TurnFinished() | TurnFailed() | TurnAbandoned():
+            case TurnFinished() | TurnFailed() | TurnAbandoned() | TurnReturned():
                 self._flying.pop(event.turn, None)
                 self.waiting.pop(event.turn, None)
             case LauncherJoined():

@@ -25,6 +25,10 @@ class Pool(Protocol):
         """Take a sent turn back from its engine: it fails. Its end comes later, never from within this call."""
         ...
 
+    def take_back(self, turn: SimTurn) -> bool:
+        """Take a sent turn back from its engine, as if it had never been sent; not once its answer has begun."""
+        ...
+
     def refuse(self, turn: SimTurn) -> None:
         """Turn a turn away. Its agent hears of it later, never from within this call."""
         ...

@@ -80,7 +80,7 @@ class Flight:
     """A turn in flight.
 
     `in_run`: its end still changes its run. `bars_batch`: while the engine queues, no batch turn goes there before this
-    one's first token.
+    one's first token. `spoke`: its first token was told. `asked_back`: it was recalled.
     """
 
     offer: TurnArrived
@@ -88,6 +88,8 @@ class Flight:
     in_run: bool
     seen_at: float
     bars_batch: bool = False
+    spoke: bool = False
+    asked_back: bool = False
 
 
 @dataclass(slots=True)

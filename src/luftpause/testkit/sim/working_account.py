@@ -6,8 +6,8 @@ window, or away from a run under way; and who may begin anywhere does not wait w
 """
 
 from luftpause.core.model.ids import ReplicaId
-from luftpause.core.model.turns import TurnShape
-from luftpause.core.scheduling.actions import PlaceTurn
+from luftpause.core.model.turns import ServiceClass, TurnShape
+from luftpause.core.scheduling.actions import PlaceTurn, RecallTurn
 from luftpause.core.scheduling.events import Event, TurnArrived
 from luftpause.testkit.sim.account import HELD_TOLERANCE_S, Account
 from luftpause.testkit.sim.records import Site
@@ -29,6 +29,19 @@ class WorkingSetAccount(Account):
         held_s = now - waiting.arrived_at
         assert abs(action.held_s - held_s) < HELD_TOLERANCE_S, f"{action.turn} waited {held_s}, not {action.held_s}"
         book.place(action.turn, action.replica)
+
+    def _judge_recall(self, action: RecallTurn) -> None:
+        """What is asked back is batch, has said nothing, was never asked back before, and makes way for somebody."""
+        flight, favoured = self.book.flying.get(action.turn), self.book.waiting.get(action.favours)
+        assert flight is not None, f"{action.turn} was asked back, and is not in flight"
+        assert flight.replica == action.replica, f"{action.turn} is on {flight.replica}, not on {action.replica}"
+        assert flight.offer.service_class is ServiceClass.BATCH, f"{action.turn} was asked back, and is interactive"
+        assert not flight.spoke, f"{action.turn} was asked back in the middle of its answer"
+        is_first = not flight.asked_back and not flight.offer.recalls
+        assert is_first, f"{action.turn} was asked back twice"
+        assert favoured is not None, f"{action.turn} was asked back for {action.favours}, which does not wait"
+        assert favoured.offer.service_class is ServiceClass.INTERACTIVE, f"{action.favours} is no better"
+        flight.asked_back = True
 
     def _judge_rest(self) -> None:
         """Nobody who may begin anywhere waits beside an engine that has nothing to do."""

@@ -160,6 +160,15 @@ class World:
             self._plan_engine(turn.replica, engine)
         self._after(ANSWER_S, partial(self._fail, turn, "cut"))
 
+    def take_back(self, turn: SimTurn) -> bool:
+        """Take a sent turn back from its engine, unless that has begun to answer, or never got it."""
+        engine = self._engines[turn.replica]
+        if engine is None or turn.spoke or turn.key not in engine.open_keys():
+            return False
+        engine.abort(turn.key, self.now)
+        self._plan_engine(turn.replica, engine)
+        return True
+
     def refuse(self, turn: SimTurn) -> None:
         """Turn a turn away."""
         turn.step(TurnPhase.ENDED)
@@ -223,7 +232,7 @@ class World:
         turn = self._turns[progress.key]
         match progress.outcome:
             case Outcome.FIRST_TOKEN:
-                turn.cached_tokens = progress.cached_tokens
+                turn.cached_tokens, turn.spoke = progress.cached_tokens, True
                 run = turn.run
                 run.reprefilled_tokens += max(0, min(run.prompt_tokens_before, turn.prompt_tokens) - turn.cached_tokens)
                 self._arm.first_token(turn)

@@ -34,6 +34,7 @@ from luftpause.core.scheduling.events import (
     TurnArrived,
     TurnFailed,
     TurnFinished,
+    TurnReturned,
     TurnsRenewed,
 )
 from luftpause.core.scheduling.state import Limits
@@ -158,6 +159,8 @@ class Extractor:
                 self._drop(turn, "failed turns")
             case TurnAbandoned(turn=turn):
                 self._drop(turn, "abandoned turns")
+            case TurnReturned(turn=turn):
+                self._return(turn)
             case _:
                 self._take_other(event)
 
@@ -266,6 +269,11 @@ class Extractor:
     def _drop(self, turn: TurnId, what: str) -> None:
         if turn in self._open:
             self._left_out[what] += 1
+            self._close(self._open[turn])
+
+    def _return(self, turn: TurnId) -> None:
+        """It was recalled, and is offered again: the same demand, with its age."""
+        if turn in self._open:
             self._close(self._open[turn])
 
     def _close(self, turn: OpenTurn) -> None:

@@ -10,6 +10,7 @@ from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.affinity import bound_to, candidates
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.state import HeldTurn, Run
+from luftpause.core.scheduling.working_set.awaiting import kept_for_children
 from luftpause.core.scheduling.working_set.keeping import speed_of
 from luftpause.core.scheduling.working_set.room import has_tokens, may_begin
 
@@ -42,6 +43,8 @@ def lapse(draft: Draft, now: Instant) -> None:
             look_at = Instant(now + LOOK_AGAIN_S)
         elif run.held:
             look_at = now
+        elif leases.is_due(leases.bucket(look_at), now):
+            look_at = kept_for_children(draft, run, now)
         bucket = leases.bucket(look_at)
         if leases.is_due(bucket, now) or look_at == now:
             over.append(run)

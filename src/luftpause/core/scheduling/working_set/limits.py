@@ -18,6 +18,8 @@ class WorkingSetLimits:
         by_service: callers are served in order of what they had, in tokens; else by their turns in flight.
         trees: runs stand where their tree stands, see `trees.py`.
         claim: the first in line that fits nowhere closes a replica to those behind it.
+        recalls: so often a batch turn without a first token may be taken back for an interactive one; 0 for never.
+        native_priority: engines that take priorities are told them; a client's own counts for nothing.
     """
 
     gate: bool = True
@@ -30,3 +32,5 @@ class WorkingSetLimits:
     by_service: bool = True
     trees: bool = True
     claim: bool = True
+    recalls: int = 1
+    native_priority: bool = True

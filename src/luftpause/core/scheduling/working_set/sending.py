@@ -17,7 +17,7 @@ from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.ranking import Bits
-from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, services_of
+from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, Service, services_of
 from luftpause.core.scheduling.working_set.claims import claim
 from luftpause.core.scheduling.working_set.keeping import speed_of
 from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, may_begin
@@ -112,11 +112,7 @@ def _next_at_home(draft: Draft, replica: Replica, service_class: ServiceClass) -
 def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) -> HeldTurn | None:
     limits = draft.limits.working_set
     assert limits is not None
-    queues = [
-        (bit, service)
-        for service in services_of(replica.spec)
-        if (bit := draft.queue_bits.get((service_class, service))) is not None
-    ]
+    queues = _queues(draft, service_class, services_of(replica.spec))
     if not queues or not may_begin(replica, limits):
         return None
     holder = replica.seat.claimed_by
@@ -132,6 +128,18 @@ def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) 
                 claim(draft, held, replica)
             return None
     return None
+
+
+def first_in_line(draft: Draft, service_class: ServiceClass, services: Sequence[Service]) -> HeldTurn | None:
+    """Return the turn of a class that is next to begin among those that ask for these services; None without one."""
+    queues = _queues(draft, service_class, services)
+    return next(_in_line(draft, service_class, queues), None) if queues else None
+
+
+def _queues(draft: Draft, service_class: ServiceClass, services: Sequence[Service]) -> list[tuple[Bits, Pool]]:
+    return [
+        (bit, service) for service in services if (bit := draft.queue_bits.get((service_class, service))) is not None
+    ]
 
 
 def _in_line(draft: Draft, service_class: ServiceClass, queues: Sequence[tuple[Bits, Pool]]) -> Iterator[HeldTurn]:

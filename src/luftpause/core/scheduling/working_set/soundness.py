@@ -24,6 +24,7 @@ def check_working_set(state: State) -> None:
     _check_seats(state)
     _check_kept(state)
     _check_claims(state)
+    _check_recalls(state, limits)
     for held in state.held.values():
         _check_waits_for_something(state, held, limits)
 
@@ -72,6 +73,13 @@ def _check_claims(state: State) -> None:
     for claimed, turn in claims.items():
         among = [each.replica for each in candidates(state.replicas, state.serving, state.held[turn].pool)]
         assert claimed in among, f"{turn} claims {claimed}, and may go to {among} only"
+
+
+def _check_recalls(state: State, limits: WorkingSetLimits) -> None:
+    for name, turn in state.turns.items():
+        assert turn.asked_back or not turn.stays, f"{name} stays, and nobody asked for it"
+        may_be = turn.arrival.service_class is ServiceClass.BATCH and turn.arrival.recalls < limits.recalls
+        assert may_be or not turn.asked_back, f"{name} was asked back once too often"
 
 
 def _check_waits_for_something(state: State, held: HeldTurn, limits: WorkingSetLimits) -> None:

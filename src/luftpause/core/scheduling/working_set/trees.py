@@ -41,7 +41,9 @@ def as_in_its_tree(draft: Draft, arrival: TurnArrived) -> TurnArrived:
 
 
 def ranked_at(draft: Draft, arrival: TurnArrived, run: Run | None, arrived_at: Instant) -> Instant:
-    """Return when a turn counts as arrived among those of its class and caller."""
+    """Return when a turn counts as arrived among those of its class and caller; one that was given back goes first."""
+    if arrival.recalls > 0:
+        return Instant(arrived_at - BEGUN_S)
     if run is not None and run.measure.prompt and not run.turns and run.paused:
         return Instant(arrived_at - BEGUN_S)
     if run is None or run.parent is None or arrival.service_class is not ServiceClass.BATCH:
