@@ -3,7 +3,7 @@
 import pytest
 
 from luftpause.core.model.ids import TurnId
-from luftpause.core.scheduling.events import TurnFinished
+from luftpause.core.scheduling.events import FirstTokenSeen, TurnFinished
 from luftpause.services.scheduler.timeline import Timeline
 from services.scheduler.running import offer, run, spec
 from services.scheduler.watched import told, watched
@@ -36,5 +36,19 @@ def test_it_keeps_no_more_than_allowed_and_nothing_that_is_old() -> None:
         service.admit(offer("new", run="new"))
         assert [change[0] for change in told(timeline)] == ["new"]
         assert [change[0] for change in told(timeline, 2)] == ["new"], "what is gone is not told"
+
+    run(tell)
+
+
+def test_a_first_token_leaves_the_order_and_every_change_is_counted() -> None:
+    async def tell() -> None:
+        service, timeline = watched(spec("a"))
+        for name in ("r", "s"):
+            service.admit(offer(f"t-{name}", run=name))
+        service.report(FirstTokenSeen(turn=TurnId("t-r")))
+        assert [lane.name for lane in timeline.followed()] == ["r", "s"]
+        service.report(TurnFinished(turn=TurnId("t-r")))
+        assert [lane.name for lane in timeline.followed()] == ["s", "r"]
+        assert timeline.told == len(timeline.changes()) == 4
 
     run(tell)

@@ -197,7 +197,9 @@ class Draft:
 
     def arrival_of(self, turn: TurnId) -> TurnArrived | None:
         """Return who asked for what with an open turn, in flight or held; None when it is not open."""
-        open_turn = self.turns.get(turn) or self.held.get(turn)
+        open_turn: Turn | HeldTurn | None = self.turns.get(turn)
+        if open_turn is None and self.held:
+            open_turn = self.held.get(turn)
         return None if open_turn is None else open_turn.arrival
 
     def renew(self, turns: Iterable[TurnId], now: Instant) -> None:

@@ -23,6 +23,8 @@ Counts: TypeAlias = tuple[int, ...]
 SEEN_IN_ORDER: Final[tuple[Seen, ...]] = tuple((phase, of_class) for phase in RunPhase for of_class in ServiceClass)
 """Generating before paused before idle, and of those interactive before batch."""
 _RANKS: Final[dict[Seen, int]] = {seen: rank for rank, seen in enumerate(SEEN_IN_ORDER)}
+_NOT_SEEN: Final = 6
+_BATCH: Final = ServiceClass.BATCH
 
 
 def parts_of(state: State, run: RunId) -> tuple[Run, ...]:
@@ -46,24 +48,30 @@ def recounted(
     new: Run | None,
 ) -> Counts:
     """Return how many runs are seen as what when one part of a run changes."""
-    before = None if old is None else (old.phase, old.service_class)
-    after = None if new is None else (new.phase, new.service_class)
+    before, after = _rank_of(old), _rank_of(new)
     if before == after:
         return counts
     part = new or old
     assert part is not None, "something changed"
     models = models_of[part.run]
     if len(models) > 1:
-        others = [runs[part.run, model] for model in models if model != part.model]
-        before, after = seen_as(others, old), seen_as(others, new)
+        others = min(_rank_of(runs[part.run, model]) for model in models if model != part.model)
+        before, after = min(before, others), min(after, others)
     if before == after:
         return counts
     changed = list(counts)
-    if before is not None:
-        changed[_RANKS[before]] -= 1
-    if after is not None:
-        changed[_RANKS[after]] += 1
+    if before < _NOT_SEEN:
+        changed[before] -= 1
+    if after < _NOT_SEEN:
+        changed[after] += 1
     return tuple(changed)
+
+
+def _rank_of(run: Run | None) -> int:
+    """Return where in `SEEN_IN_ORDER` stands what a run with one model is seen as; behind all of it for None."""
+    if run is None:
+        return _NOT_SEEN
+    return (0 if run.turns else 2 if run.paused else 4) + (run.service_class is _BATCH)
 
 
 def followed(tools: Tools, old: Run | None, new: Run | None) -> Tools:

@@ -89,8 +89,9 @@ def _reason_families(tally: DecisionTally) -> Iterator[Metric]:
     reasons = CounterMetricFamily(
         "luftpause_scheduler_decision_reasons", "Orders that the scheduler gave, by why.", labels=["kind", "reason"]
     )
-    for (kind, reason), times in tally.reasons.items():
-        reasons.add_metric([_KINDS[kind], _name_of(reason)], times)
+    for kind, by_reason in tally.reasons.items():
+        for reason, times in by_reason.items():
+            reasons.add_metric([_KINDS[kind], _name_of(reason)], times)
     loads = CounterMetricFamily("luftpause_model_loads", "Loads that were ordered.", labels=["model"])
     for model, times in tally.loads.items():
         loads.add_metric([model], times)
@@ -110,8 +111,9 @@ def _token_family(tally: DecisionTally) -> Metric:
         "Tokens of turns as their engines told; prompt_unknown where one does not say what was cached.",
         labels=["class", "kind"],
     )
-    for (service_class, kind), count in tally.tokens.items():
-        tokens.add_metric([service_class.value, kind], count)
+    for service_class, by_kind in tally.tokens.items():
+        for kind, count in by_kind.items():
+            tokens.add_metric([service_class.value, kind], count)
     return tokens
 
 

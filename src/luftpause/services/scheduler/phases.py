@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from luftpause.core.model.ids import Instant, ModelName, RunId, TurnId
 from luftpause.core.model.turns import Usage
-from luftpause.core.scheduling.actions import ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
+from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
@@ -76,6 +76,15 @@ class Spent(NamedTuple):
         )
 
 
+_ONE_TURN: Final = Spent(1)
+_PREFILL: Final = Phase.PREFILL
+_DECODE: Final = Phase.DECODE
+_TOOL: Final = Phase.TOOL
+_FAILED: Final = Phase.FAILED
+_AT_REST: Final = (Phase.IDLE, "")
+"""Looking one up in its enum costs more than most that is done with it."""
+
+
 class Lane:
     """A run, or a launcher's model, whose phases are told.
 
@@ -97,7 +106,7 @@ class Lane:
         self.model: str = model if arrival is None else arrival.model
         self.parent: RunId | None = None if arrival is None else arrival.parent
         self.turns: dict[TurnId, tuple[Phase, str]] = {}
-        self.rest: tuple[Phase, str] = (Phase.IDLE, "")
+        self.rest: tuple[Phase, str] = _AT_REST
         self.phase = Phase.GONE
         self.detail = ""
         self.spent = Spent()
@@ -122,89 +131,75 @@ _MODEL_PHASES: Final = {
 }
 _RANK: Final = (Phase.DECODE, Phase.PREFILL, Phase.LOADING, Phase.HELD)
 """A run with several open turns is shown in the first of these that one of them is in."""
-_SINGLE: Final = (
-    TurnFinished,
-    TurnFailed,
-    TurnAbandoned,
-    TurnArrived,
-    FirstTokenSeen,
-    TurnReturned,
-    TurnStays,
-    TurnsRenewed,
-)
-"""Events that end no turn but the one that they name."""
 
 
 class Phases:
-    """A `service.Witness` that tells each change of each lane to `told`, in order of time.
+    """A `service.Witness` that tells each change of each lane, in order of time.
 
     Turns that stand alone have no phase, for they change no run.
     """
 
-    def __init__(self, told: Callable[[Change], None], *, lanes_max: int = LANES_MAX) -> None:
-        self._told = told
+    def __init__(self, tell: Callable[[Change], None], *, lanes_max: int = LANES_MAX) -> None:
+        self.told = 0
+        """How many changes there ever were."""
+        self._tell = tell
         self._lanes_max = lanes_max
         self._lanes_minted = 0
         self._of_turn: dict[TurnId, Lane] = {}
         self.runs: dict[RunId, Lane] = {}
-        """The lane of each run that is followed; those that changed last stand last."""
+        """The lane of each run that is followed; those whose turns came or went last stand last."""
         self.models: dict[ModelName, Lane] = {}
 
     def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
         """See `service.Witness`."""
         state = decision.state
-        match event:
-            case TurnFinished() | TurnFailed() | TurnAbandoned() | TurnReturned():
-                self._end_of_turn(event, now)
-            case FirstTokenSeen(turn=turn):
-                lane = self._of_turn.get(turn)
-                if lane is not None and turn in state.turns:
-                    self._enter(lane, turn, (Phase.DECODE, lane.turns[turn][1]), now)
-            case PeerResynced(turns=turns):
-                self._sweep(state, now)
-                for told in turns:
-                    self._resumed(told, state, now)
-            case _ if not isinstance(event, _SINGLE) and (
-                state.turns is not before.turns or state.held is not before.held
-            ):
-                self._sweep(state, now)
-        self._follow_orders(decision, now)
+        if isinstance(event, FirstTokenSeen):
+            lane = self._of_turn.get(event.turn)
+            if lane is not None and event.turn in state.turns:
+                self._enter(lane, event.turn, (_DECODE, lane.turns[event.turn][1]), now)
+        elif isinstance(event, TurnFinished):
+            pause = (_TOOL, ", ".join(event.tools)) if event.tool_calls else _AT_REST
+            self._ended(event.turn, pause, now, event.usage)
+        elif not isinstance(event, TurnArrived):
+            self._follow_others(before, event, now, state)
+        for action in decision.actions:
+            self._follow_order(action, state, now)
         if state.residency.models is not before.residency.models:
             self._follow_models(before, state, now)
 
-    def _end_of_turn(self, event: TurnFinished | TurnFailed | TurnAbandoned | TurnReturned, now: Instant) -> None:
-        match event:
-            case TurnFinished(turn=turn):
-                pause = (Phase.TOOL, ", ".join(event.tools)) if event.tool_calls else (Phase.IDLE, "")
-                self._ended(turn, pause, now, event.usage)
-            case TurnFailed(turn=turn):
-                self._ended(turn, (Phase.FAILED, ""), now)
-            case TurnAbandoned(turn=turn):
-                self._ended(turn, (Phase.IDLE, "its client left"), now)
-            case TurnReturned(turn=turn):
-                self._withdrawn(turn, now)
+    def _follow_others(self, before: State, event: Event, now: Instant, state: State) -> None:
+        """Follow what happens more seldom than a turn that goes well."""
+        if isinstance(event, TurnFailed):
+            self._ended(event.turn, (_FAILED, ""), now)
+        elif isinstance(event, TurnAbandoned):
+            self._ended(event.turn, (Phase.IDLE, "its client left"), now)
+        elif isinstance(event, TurnReturned):
+            self._withdrawn(event.turn, now)
+        elif isinstance(event, PeerResynced):
+            self._sweep(state, now)
+            for told in event.turns:
+                self._resumed(told, state, now)
+        elif not isinstance(event, (TurnsRenewed, TurnStays)) and (
+            state.turns is not before.turns or state.held is not before.held
+        ):
+            self._sweep(state, now)
 
-    def _follow_orders(self, decision: Decision, now: Instant) -> None:
-        state = decision.state
-        for action in decision.actions:
-            match action:
-                case PlaceTurn(turn=turn, replica=replica):
-                    placed = state.turns.get(turn)
-                    if placed is not None and placed.arrival.in_run:
-                        self._enter(self._lane_of(placed.arrival), turn, (Phase.PREFILL, replica), now)
-                case HoldTurn(turn=turn, why=why):
-                    held = state.held.get(turn)
-                    if held is not None and held.arrival.in_run:
-                        phase = Phase.LOADING if isinstance(why, _OF_MODEL) else Phase.HELD
-                        self._enter(self._lane_of(held.arrival), turn, (phase, explain(why)), now)
-                case RefuseTurn(turn=turn):
-                    self._ended(turn, (Phase.FAILED, "refused"), now)
-                case ForgetRun(run=run):
-                    lane = self.runs.pop(run, None)
-                    if lane is not None:
-                        self._forget(lane, now)
-                case _:
-                    pass
+    def _follow_order(self, action: Action, state: State, now: Instant) -> None:
+        if isinstance(action, PlaceTurn):
+            placed = state.turns.get(action.turn)
+            if placed is not None and placed.arrival.in_run:
+                self._enter(self._lane_of(placed.arrival), action.turn, (_PREFILL, action.replica), now)
+        elif isinstance(action, HoldTurn):
+            held = state.held.get(action.turn)
+            if held is not None and held.arrival.in_run:
+                phase = Phase.LOADING if isinstance(action.why, _OF_MODEL) else Phase.HELD
+                self._enter(self._lane_of(held.arrival), action.turn, (phase, explain(action.why)), now)
+        elif isinstance(action, RefuseTurn):
+            self._ended(action.turn, (_FAILED, "refused"), now)
+        elif isinstance(action, ForgetRun):
+            lane = self.runs.pop(action.run, None)
+            if lane is not None:
+                self._forget(lane, now)
 
     def _follow_models(self, before: State, state: State, now: Instant) -> None:
         for name, model in state.residency.models.items():
@@ -249,7 +244,7 @@ class Phases:
     def _enter(self, lane: Lane, turn: TurnId, phase: tuple[Phase, str], now: Instant) -> None:
         self._of_turn[turn] = lane
         lane.turns[turn] = phase
-        self._show_turns(lane, now)
+        self._show_turns(lane, phase if len(lane.turns) == 1 else _busiest(lane), now)
         if len(self.runs) > self._lanes_max:
             self._make_room(now)
 
@@ -261,38 +256,42 @@ class Phases:
         lane.rest = rest
         if usage is not None:
             lane.spent = lane.spent.plus(Spent(1, usage.prompt_tokens, usage.completion_tokens))
-        elif rest[0] is not Phase.FAILED:
-            lane.spent = lane.spent.plus(Spent(1))
-        self._show_turns(lane, now)
+        elif rest[0] is not _FAILED:
+            lane.spent = lane.spent.plus(_ONE_TURN)
+        self._show_turns(lane, _busiest(lane) if lane.turns else rest, now)
 
     def _withdrawn(self, turn: TurnId, now: Instant) -> None:
         """Its turn was taken back: the run rests as it did before, for the moment until it is offered again."""
         lane = self._of_turn.pop(turn, None)
         if lane is not None:
             del lane.turns[turn]
-            self._show_turns(lane, now)
+            self._show_turns(lane, _busiest(lane) if lane.turns else lane.rest, now)
 
-    def _show_turns(self, lane: Lane, now: Instant) -> None:
-        shown = lane.rest
-        if len(lane.turns) == 1:
-            (shown,) = lane.turns.values()
-        elif lane.turns:
-            shown = min(lane.turns.values(), key=lambda each: _RANK.index(each[0]))
-        if lane.phase is not shown[0] or lane.detail != shown[1]:
-            self._show(lane, *shown, now)
+    def _show_turns(self, lane: Lane, shown: tuple[Phase, str], now: Instant) -> None:
+        phase, detail = shown
+        if lane.phase is phase and lane.detail == detail:
+            return
+        self._show(lane, phase, detail, now)
+        if phase is not _DECODE:  # its turn entered another phase before
             run = RunId(lane.name)
             if self.runs.pop(run, None) is not None:
                 self.runs[run] = lane
 
     def _show(self, lane: Lane, phase: Phase, detail: str, now: Instant) -> None:
         lane.phase, lane.detail = phase, detail
-        self._told(Change(lane, phase, now, detail[:DETAIL_MAX]))
+        self.told += 1
+        self._tell(Change(lane, phase, now, detail if len(detail) <= DETAIL_MAX else detail[:DETAIL_MAX]))
 
     def _forget(self, lane: Lane, now: Instant) -> None:
         for turn in lane.turns:
             self._of_turn.pop(turn, None)
         lane.turns.clear()
         self._show(lane, Phase.GONE, "", now)
+
+
+def _busiest(lane: Lane) -> tuple[Phase, str]:
+    """Return the phase in which a run with open turns is shown."""
+    return min(lane.turns.values(), key=lambda each: _RANK.index(each[0]))
 
 
 def _waits_for(state: State, turn: TurnId, model: ModelName) -> bool:

@@ -39,7 +39,7 @@ from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.routing import NAME_CHARS_MAX, Services, routed_service
 from luftpause.core.scheduling.services import offered
-from luftpause.core.scheduling.state import Decision, Service, State, empty_state
+from luftpause.core.scheduling.state import Decision, HeldTurn, Service, State, Turn, empty_state
 from luftpause.ports.scheduler import Recall, Ticket, TurnRefusedError
 from luftpause.services.scheduler.audience import Audience, ReplicaListener
 from luftpause.services.scheduler.identity import RunIdentity
@@ -54,6 +54,7 @@ from luftpause.services.scheduler.tickets import Tickets
 REARM_S_MIN: Final = 0.05
 """Two wake-ups are at least this far apart, so that a deadline that cannot be met never spins."""
 
+_SECONDS: Final = time.perf_counter
 _log = logging.getLogger("luftpause.scheduler")
 
 
@@ -131,13 +132,14 @@ class SchedulerService:
         """See `SchedulerDesk.admit`."""
         if self._closed:
             raise TurnRefusedError(_SHUTTING_DOWN)
-        known = self._tickets.waiting(offer.turn)
-        if known is not None:
-            self._submit(self._arrival(offer, known.run))
-            return known
+        known = self._known(offer.turn)
+        waiting = self._tickets.waiting(offer.turn)
+        if waiting is not None:
+            self._submit(self._arrival(offer, waiting.run, known))
+            return waiting
         now = self.now()
-        run = self._run_of(offer, now)
-        arrival = self._arrival(offer, run)
+        run = self._run_of(offer, known, now)
+        arrival = self._arrival(offer, run, known)
         ticket = self._tickets.write(offer.turn, run, arrival.parent)
         self._submit(arrival)
         if ticket.placement.done():
@@ -209,13 +211,12 @@ class SchedulerService:
         """Take in what a probe saw."""
         self._submit(probe)
 
-    def _run_of(self, offer: TurnOffer, now: Instant) -> RunId:
+    def _run_of(self, offer: TurnOffer, known: TurnArrived | None, now: Instant) -> RunId:
         """Return the run of an offer. An open turn that is offered again belongs where it belonged.
 
         Raises:
             TurnRefusedError: it names a run of somebody else.
         """
-        known = self._known(offer.turn)
         if known is not None:
             return known.run
         run = self._identity.resolve(offer.principal, offer.keys, now)
@@ -226,16 +227,19 @@ class SchedulerService:
     def _known(self, turn: TurnId) -> TurnArrived | None:
         """Return what is known of a turn that is open already, or was given up and may be."""
         state = self._state
-        found = state.turns.get(turn) or state.held.get(turn) or state.lapsed.get(turn)
+        found: Turn | HeldTurn | None = state.turns.get(turn)
+        if found is None and state.held:
+            found = state.held.get(turn)
+        if found is None and state.lapsed:
+            found = state.lapsed.get(turn)
         return None if found is None else found.arrival
 
-    def _arrival(self, offer: TurnOffer, run: RunId) -> TurnArrived:
-        """Return an offer as the event that it is.
+    def _arrival(self, offer: TurnOffer, run: RunId, known: TurnArrived | None) -> TurnArrived:
+        """Return an offer as the event that it is; `known` is what is known of its turn already.
 
         Raises:
             TurnRefusedError: it names no model, and not one alone is served.
         """
-        known = self._known(offer.turn)
         service = self._service(offer) if known is None else (known.kind, known.model)
         if isinstance(service, Refusal):
             raise TurnRefusedError(service)
@@ -281,7 +285,7 @@ class SchedulerService:
 
     def _take_in(self, event: Event) -> None:
         before = self._state
-        started = time.perf_counter()
+        started = _SECONDS()
         now = self.now()
         try:
             decision = decide(before, event, now)
@@ -292,7 +296,7 @@ class SchedulerService:
             if turn is not None:
                 self._tickets.refuse(turn, _FAULT)
             return
-        self._tally.decided(time.perf_counter() - started, decision.actions)
+        self._tally.decided(_SECONDS() - started, decision.actions)
         state = self._state = decision.state
         for witness in self._witnesses:
             witness.decided(before, event, now, decision)
@@ -309,9 +313,10 @@ class SchedulerService:
             self._arm()
 
     def _perform(self, action: Action) -> None:
+        if isinstance(action, PlaceTurn):  # by far the most of them
+            self._place(action)
+            return
         match action:
-            case PlaceTurn():
-                self._place(action)
             case HoldTurn(turn=turn, why=why):
                 if _log.isEnabledFor(logging.DEBUG):
                     _log.debug("turn_held", extra={"turn": turn, "why": explain(why)})

@@ -22,44 +22,49 @@ class DecisionTally:
     Attributes:
         seconds: decisions by how long they took.
         orders: the orders given, by kind.
-        reasons: those that have a reason, by kind and reason.
+        reasons: those that have a reason, by kind and by reason.
         loads: orders to load, by model.
         unloads: orders to unload, by model and reason.
-        tokens: of turns that ended, by class and kind.
+        tokens: of turns that ended, by class and by kind.
         faults: events on which deciding failed.
     """
 
     def __init__(self) -> None:
         self.seconds = Tally(DECIDE_SECONDS_BUCKETS)
         self.orders: dict[type[Action], int] = {}
-        self.reasons: dict[tuple[type[Action], Why], int] = {}
+        self.reasons: dict[type[Action], dict[Why, int]] = {}
         self.loads: dict[ModelName, int] = {}
         self.unloads: dict[tuple[ModelName, Enum], int] = {}
-        self.tokens: dict[tuple[ServiceClass, str], int] = {}
+        self.tokens: dict[ServiceClass, dict[str, int]] = {}
         self.faults = 0
 
     def decided(self, seconds: float, actions: Sequence[Action]) -> None:
         """Count one decision."""
         self.seconds.add(seconds)
+        if not actions:
+            return
         for action in actions:
             kind = type(action)
             self.orders[kind] = self.orders.get(kind, 0) + 1
             why = self._why(action)
             if why is not None:
-                self.reasons[kind, why] = self.reasons.get((kind, why), 0) + 1
+                reasons = self.reasons.get(kind)
+                if reasons is None:
+                    reasons = self.reasons[kind] = {}
+                reasons[why] = reasons.get(why, 0) + 1
 
     def used(self, service_class: ServiceClass, usage: Usage) -> None:
         """Count the tokens of a turn that ended."""
+        spent = self.tokens.get(service_class)
+        if spent is None:
+            spent = self.tokens[service_class] = {}
         cached = usage.cached_tokens
         if cached is None:
-            self._spent(service_class, "prompt_unknown", usage.prompt_tokens)
+            _add(spent, "prompt_unknown", usage.prompt_tokens)
         else:
-            self._spent(service_class, "prompt_cached", cached)
-            self._spent(service_class, "prompt_computed", max(0, usage.prompt_tokens - cached))
-        self._spent(service_class, "completion", usage.completion_tokens)
-
-    def _spent(self, service_class: ServiceClass, kind: str, tokens: int) -> None:
-        self.tokens[service_class, kind] = self.tokens.get((service_class, kind), 0) + tokens
+            _add(spent, "prompt_cached", cached)
+            _add(spent, "prompt_computed", max(0, usage.prompt_tokens - cached))
+        _add(spent, "completion", usage.completion_tokens)
 
     def _why(self, action: Action) -> Why | None:
         """Return what an order was given for, and count what is counted by model."""
@@ -76,4 +81,8 @@ class DecisionTally:
             reason = action.why.reason
             self.unloads[action.model, reason] = self.unloads.get((action.model, reason), 0) + 1
             return reason
-        return action.why if isinstance(action, DropKv | RecallTurn) else None
+        return action.why if isinstance(action, (DropKv, RecallTurn)) else None
+
+
+def _add(spent: dict[str, int], kind: str, tokens: int) -> None:
+    spent[kind] = spent.get(kind, 0) + tokens

@@ -15,7 +15,7 @@ from luftpause.services.scheduler.phases import Change, Lane, Phases, Spent
 
 CHANGES_MAX: Final = 20_000
 AGE_S: Final = 900.0
-"""Older changes are let go."""
+"""Older changes are not told."""
 DESCENDANTS_MAX: Final = 1000
 """So many runs are added up below one; a family that is larger has cost at least what is told."""
 
@@ -31,9 +31,12 @@ class Timeline:
     def __init__(self, *, changes_max: int = CHANGES_MAX, age_s: float = AGE_S) -> None:
         self._age_s = age_s
         self._ring: deque[Change] = deque(maxlen=changes_max)
-        self._phases = Phases(self._take)
-        self.told = 0
+        self._phases = Phases(self._ring.append)
+
+    @property
+    def told(self) -> int:
         """How many changes there ever were."""
+        return self._phases.told
 
     def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
         """See `service.Witness`."""
@@ -41,7 +44,10 @@ class Timeline:
 
     def changes(self, after: int = 0) -> list[Change]:
         """Return the changes that were told after so many others, as far as they are kept, in order of time."""
-        newer = list(islice(reversed(self._ring), max(0, min(len(self._ring), self.told - after))))
+        ring = self._ring
+        while ring and ring[-1].at - ring[0].at > self._age_s:
+            ring.popleft()
+        newer = list(islice(reversed(ring), max(0, min(len(ring), self.told - after))))
         newer.reverse()
         return newer
 
@@ -65,10 +71,3 @@ class Timeline:
                         waiting.append(child)
         spent = [self.spent(each) for each in seen]
         return Spent(*map(sum, zip(*spent, strict=True)))
-
-    def _take(self, change: Change) -> None:
-        ring = self._ring
-        ring.append(change)
-        self.told += 1
-        while change.at - ring[0].at > self._age_s:
-            ring.popleft()
