@@ -20,7 +20,6 @@ class EventReader:
     def __init__(self) -> None:
         self._rest = b""
         self._data: list[bytes] = []
-        self._size = 0
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Return the data of the events that `piece` completes, lines joined by newlines.
@@ -31,24 +30,20 @@ class EventReader:
         done: list[bytes] = []
         lines = (self._rest + piece).split(b"\n")
         self._rest = lines.pop()
-        if len(self._rest) + self._size > EVENT_BYTES_MAX:
-            raise EventTooLongError(f"an event of more than {EVENT_BYTES_MAX} bytes")
         for ended in lines:
             line = ended.removesuffix(b"\r")
             if line.startswith(_DATA):
-                value = line[len(_DATA) :]
-                self._data.append(value)
-                self._size += len(value)
+                self._data.append(line[len(_DATA) :])
             elif line:
                 self._take_unusual(line)
-            else:
-                if self._data:
-                    done.append(b"\n".join(self._data))
-                self._data, self._size = [], 0
+            elif self._data:
+                done.append(b"\n".join(self._data))
+                self._data = []
+        if len(self._rest) + sum(map(len, self._data)) > EVENT_BYTES_MAX:
+            raise EventTooLongError(f"an event of more than {EVENT_BYTES_MAX} bytes")
         return done
 
     def _take_unusual(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
         if name == b"data":  # without the space, or without a value
             self._data.append(value)
-            self._size += len(value)

@@ -30,8 +30,9 @@ from luftpause.core.model.ids import RunId
 from luftpause.core.runs.events import Origin
 from luftpause.core.runs.state import Totals
 from luftpause.core.runs.view import BudgetView, PendingApproval, RunView
-from luftpause.ports.asgi import Message, Receive, Scope, Send, principal_of
+from luftpause.ports.asgi import Message, Receive, Scope, Send, headers_of, principal_of
 from luftpause.services.runtime.approvals_http import ApprovalsHttp
+from luftpause.services.runtime.early_stream import EarlyStream
 from luftpause.services.runtime.mcp_door.arguments import RUNS_SHOWN
 from luftpause.services.runtime.mcp_door.calls import GONE_KEY
 from luftpause.services.runtime.mcp_door.runtime_door import DoorParts, RuntimeDoor
@@ -121,7 +122,17 @@ class _Owned:
                 gone.set()
             return message
 
-        await self._app({**scope, "user": user, GONE_KEY: gone}, heard, _as_json_rpc(send))
+        async def answer(to: Send) -> None:
+            await self._app({**scope, "user": user, GONE_KEY: gone}, heard, _as_json_rpc(to))
+
+        await (EarlyStream(send).around(answer) if _may_wait(scope) else answer(send))
+
+
+def _may_wait(scope: Scope) -> bool:
+    """Whether a request that stands alone may be answered late. In a session the SDK opens the stream at once."""
+    headers = headers_of(scope)
+    takes_streams = b"text/event-stream" in headers.get(b"accept", b"")
+    return headers.get(b"mcp-method") == b"tools/call" and takes_streams
 
 
 def _as_json_rpc(send: Send) -> Send:

@@ -17,6 +17,7 @@ from luftpause.ports.turns import TurnReply, TurnRequest
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.runtime.spawning import STANDS_ALONE
 from services.runtime.mcp_door.doors import Door, Mode, both_eras, complaint, content, door, run_of, spawn
+from services.runtime.mcp_door.wire import Wire, messages_in
 from services.runtime.runtime_fakes import FakeTools, hold, in_time, look, look_once, order, text
 
 META = {"luftpause/caller": "by-meta"}
@@ -139,6 +140,28 @@ def test_a_long_await_reports_progress(mode: Mode) -> None:
         return heard
 
     assert in_time(live())[:2] == ["0 of 1 runs are over"] * 2
+
+
+@pytest.mark.parametrize("tool", ["await", "run"])
+def test_a_client_that_wants_no_progress_sees_at_once_that_it_is_waited(tool: str) -> None:
+    async def live() -> None:
+        may_end = asyncio.Event()
+
+        async def say(_request: TurnRequest) -> TurnReply:
+            await may_end.wait()
+            return text("done")
+
+        async with door(say) as it, it.client("auto") as client, httpx2.AsyncClient(timeout=30) as http:
+            given = {"handles": [await spawn(client)]} if tool == "await" else {"task": "x"}
+            asked, headers = Wire(http, {}).request("tools/call", {"name": tool, "arguments": given}, tool)
+            async with http.stream("POST", f"{it.url}/mcp", json=asked, headers=headers) as answer:
+                assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
+                assert not may_end.is_set()
+                may_end.set()
+                (told,) = messages_in((await answer.aread()).decode())
+                assert "done" in told["result"]["content"][0]["text"]
+
+    in_time(live())
 
 
 @both_eras
