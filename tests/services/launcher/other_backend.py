@@ -5,6 +5,7 @@ Run as a program: `other_backend.py vllm|sglang ARGUMENTS`. Weights are whatever
 
 import argparse
 import json
+import os
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ class Handler(BaseHTTPRequestHandler):
     """Health, models and counters."""
 
     names: tuple[str, ...] = ()
+    key = ""
     measures = True
     ready_at = 0.0
 
@@ -25,6 +27,8 @@ class Handler(BaseHTTPRequestHandler):
         """Answer."""
         if self.path == "/health":
             self.answer(200 if time.monotonic() >= self.ready_at else 503, b"")
+        elif self.key and self.headers.get("authorization") != f"Bearer {self.key}":
+            self.answer(401, b"")
         elif self.path == "/v1/models":
             rows = [{"id": name, "object": "model", "owned_by": "x"} for name in self.names]
             self.answer(200, json.dumps({"object": "list", "data": rows}).encode())
@@ -57,6 +61,7 @@ def vllm(arguments: list[str]) -> argparse.Namespace:
     serve.add_argument("--scheduling-policy", choices=("fcfs", "priority"))
     options = parser.parse_args(arguments)
     options.measures = True
+    options.api_key = os.environ.get("VLLM_API_KEY", "")
     return options
 
 
@@ -70,6 +75,7 @@ def sglang(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--enable-metrics", dest="measures", action="store_true")
     parser.add_argument("--tensor-parallel-size", "--tp-size", "--tp", type=int)
     parser.add_argument("--mem-fraction-static", type=float)
+    parser.add_argument("--api-key", default="")
     options = parser.parse_args(arguments)
     options.served_model_name = (options.served_model_name or options.model_tag,)
     return options
@@ -83,6 +89,7 @@ def main(backend: str, arguments: list[str]) -> int:
         return 1
     Handler.names = tuple(options.served_model_name or (options.model_tag,))
     Handler.measures = options.measures
+    Handler.key = options.api_key
     if backend == "vllm":
         time.sleep(LOAD_S)  # it listens once it is ready
     Handler.ready_at = time.monotonic() + (LOAD_S if backend == "sglang" else 0.0)

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,12 +15,14 @@ from luftpause.config.launcher_schema import Launcher
 from luftpause.core.model.replicas import EngineKind
 from luftpause.core.scheduling.residency.events import LoadFailed, ModelDown, ModelUp
 from luftpause.services.launcher.planning import Machine, ModelPlan, plan
+from luftpause.services.launcher.readiness import answers
 from services.launcher.launcher_world import is_alive, launched, run
 
+KEY_VARIABLE = "ENGINES"
 STAND_IN = Path(__file__).with_name("other_backend.py")
 
 
-def planned(folder: Path, backend: str, *args: str, aliases: Sequence[str] = ()) -> ModelPlan:
+def planned(folder: Path, backend: str, *args: str, aliases: Sequence[str] = (), key: str = "") -> ModelPlan:
     """Plan a model of a backend whose program is a stand-in: on PATH, or as a package."""
     (folder / "weights").mkdir()
     script = folder / "vllm"
@@ -32,6 +35,7 @@ def planned(folder: Path, backend: str, *args: str, aliases: Sequence[str] = ())
     )
     section = {
         "model_dir": str(folder),
+        "api_key_env": KEY_VARIABLE if key else "",
         "models": [
             {
                 "name": "m",
@@ -43,7 +47,8 @@ def planned(folder: Path, backend: str, *args: str, aliases: Sequence[str] = ())
             }
         ],
     }
-    (found,) = plan(msgspec.convert(section, Launcher), Machine(engine=None, bundled_model=None, ram=1 << 30)).models
+    machine = Machine(engine=None, bundled_model=None, ram=1 << 30, engine_key=key)
+    (found,) = plan(msgspec.convert(section, Launcher), machine).models
     return found
 
 
@@ -74,6 +79,24 @@ def test_a_model_is_served_under_its_name_with_counters_and_goes_when_ordered(
             world.scheduler.unload("m")
             await world.scheduler.until(ModelDown)
             assert not is_alive(view.pid)
+
+    run(story())
+
+
+@pytest.mark.parametrize("backend", ["vllm", "sglang"])
+def test_an_engine_with_a_key_answers_us_and_nobody_else(
+    tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "secret")
+
+    async def story() -> None:
+        async with launched(planned(tmp_path, backend, key="secret")) as world:
+            world.scheduler.load("m")
+            endpoint = (await world.scheduler.until(ModelUp)).replica.endpoint
+            assert endpoint.api_key_env == KEY_VARIABLE, "told by name, never by value"
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                asked(endpoint.url, "/v1/models")
+            assert await answers(world.engines, endpoint, "/v1/models")
 
     run(story())
 

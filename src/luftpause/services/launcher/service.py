@@ -88,8 +88,7 @@ class LauncherService:
         self._declarations: asyncio.Queue[Coroutine[None, None, None]] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
-        self._is_started = False
-        self._is_ending = False
+        self._is_started = self._is_ending = False
 
     async def take_over(self, *, adopt: bool) -> None:
         """Keep the engines that a launcher before us left where they are those we would start; end the rest.
@@ -160,6 +159,7 @@ class LauncherService:
         """Take another catalogue. What did not change goes on; the scheduler has the rest go once it is idle."""
         self._plan = plan
         self._plans = {each.spec.model: each for each in plan.models}
+        self._keeper.give_grace(plan.stop_grace_s)
         if self._kv_files is not None:
             self._kv_files.resize(plan.parking)
         self._link.join(self)
