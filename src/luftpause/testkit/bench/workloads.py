@@ -286,6 +286,18 @@ _ALL: Final = (
         on_http=SUB_AGENTS,
     ),
     Workload(
+        name="seed-mcp-fanout",
+        title="Sixteen sub-agents spawned at once over MCP and awaited together, and one at a time",
+        must_show="what was measured on engines then: no slower than a runtime straight to the router but for 7 %",
+        scenarios=("seed-fanout", "seed-sequential"),
+        claims=(_ratio("seed-fanout", "tree_mean_s", _AT_MOST, 1.07, ROUTER),),
+        columns=("tree_mean_s", "runs_per_min", "run_p50_s"),
+        arms=(ROUTER, *OURS),
+        engines=("http",),
+        door="mcp",
+        on_http=replace(SUB_AGENTS, minutes=2.0, speed=6.0),
+    ),
+    Workload(
         name="seed-single-pass",
         title="Single-pass calls through the door, one at a time and twenty at once",
         must_show="hardly more than asked directly; on engines then: 21 ms one at a time, 85 ms for twenty at once",
