@@ -27,7 +27,7 @@ newcomer:
 bench: venv
 	@sh scripts/bench --peers || echo "bench: measuring without other people's routers" >&2
 	@.venv/bin/luftpause bench all --results benchmarks/results/bench
-	@.venv/bin/luftpause bench w1 w3 w6 seed-mcp --engine http --results benchmarks/results/bench
+	@.venv/bin/luftpause bench w1 w3 w6 seed-mcp seed-mcp-fanout --engine http --results benchmarks/results/bench
 	@.venv/bin/luftpause bench w1-small seed-single-pass --engine llama --results benchmarks/results/bench
 	@.venv/bin/python -m benchmarks.fidelity --json benchmarks/results/fidelity.json
 	@.venv/bin/python benchmarks/decide.py

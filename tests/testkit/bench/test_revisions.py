@@ -118,3 +118,12 @@ def test_more_arms_get_verdicts_of_their_own() -> None:
     assert [verdict.arm for verdict in both.verdicts] == ["turn-admission", "turn-admission@abc"]
     assert {verdict.value for verdict in both.verdicts} == {1.7}
     assert len(both.arms) == 3
+
+
+def test_arms_of_several_commits_are_no_rivals_of_each_other() -> None:
+    found = result(sglang_router_tuned=[10.0], turn_admission=[16.0])
+    for name in ("abc", "def"):
+        then = [replace(each, arm=f"turn-admission@{name}") for each in found.arms if each.arm == "turn-admission"]
+        found = with_arms(found, then, replace(SMALL, claims=(ASKED,)))
+    assert [verdict.arm.partition("@")[2] for verdict in found.verdicts] == ["", "abc", "def"]
+    assert {verdict.rival for verdict in found.verdicts} == {"sglang-router-tuned"}

@@ -44,14 +44,19 @@ def test_what_is_asked_over_http_exists_there_and_whom_claims_compare_with_is_am
         assert workload.window(engine).real is (engine == "llama")
 
 
-def test_what_is_measured_over_http_at_once_takes_some_ten_minutes() -> None:
+@pytest.mark.parametrize(
+    ("engine", "names", "most_s"), [("http", ("w1", "w3", "w6"), 660), ("llama", ("w1-small",), 370)]
+)
+def test_what_is_measured_in_real_time_takes_as_long_as_people_wait(
+    engine: EngineShell, names: tuple[str, ...], most_s: float
+) -> None:
     """Engines and doors start anew for each measurement, which takes three seconds more."""
     seconds = 0.0
-    for workload in (WORKLOADS[name] for name in ("w1", "w3", "w6")):
-        window = workload.window("http")
+    for workload in (WORKLOADS[name] for name in names):
+        window = workload.window(engine)
         each = window.until_s / window.pace + 3
-        seconds += each * workload.seeds * len(workload.scenarios) * len(workload.arms_on("http"))
-    assert 300 < seconds < 660
+        seconds += each * workload.seeds * len(workload.scenarios) * len(workload.arms_on(engine))
+    assert most_s / 2 < seconds < most_s
 
 
 def test_the_tuned_router_is_an_arm() -> None:

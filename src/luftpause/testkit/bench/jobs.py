@@ -3,8 +3,9 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 
 from luftpause.testkit.bench.samples import Sample
 from luftpause.testkit.bench.simulated import Job, measure
@@ -30,8 +31,9 @@ def run_jobs(jobs: Sequence[Job], done: Done, *, processes: int) -> list[Sample]
         return samples
     context = multiprocessing.get_context("spawn")
     found: dict[int, Sample] = {}
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_die_silently) as pool:
-        futures = {pool.submit(measure, job): number for number, job in enumerate(jobs)}
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        with _deaf_to_ctrl_c():
+            futures = {pool.submit(measure, job): number for number, job in enumerate(jobs)}
         try:
             for future in as_completed(futures):
                 found[futures[future]] = future.result()
@@ -45,6 +47,11 @@ def run_jobs(jobs: Sequence[Job], done: Done, *, processes: int) -> list[Sample]
     return [found[number] for number in range(len(jobs))]
 
 
-def _die_silently() -> None:
-    """Ctrl-C reaches every process of a terminal: whoever simulates ends there without a word."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Let processes that start meanwhile never hear of it: a terminal tells all, and we alone end them."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

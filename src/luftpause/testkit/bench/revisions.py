@@ -26,6 +26,8 @@ Told = Callable[[str], None]
 """Told what is measured next."""
 
 _BENCH: Final = "src/luftpause/testkit/bench/bench.py"
+_AT: Final = "@"
+"""Between an arm and the commit that it is of."""
 _STOP_S: Final = 30.0
 """So long a commit's own bench has to end its engines when we are stopped."""
 
@@ -115,7 +117,7 @@ def measured_at(
             result = from_json(file.read_bytes())
         except msgspec.DecodeError as other:
             raise RevisionError(f"{name} writes results of another kind: {other}") from other
-        found += [replace(each, arm=f"{each.arm}@{name}") for each in result.arms]
+        found += [replace(each, arm=f"{each.arm}{_AT}{name}") for each in result.arms]
     if not found:
         raise RevisionError(f"{name} cannot be measured: {why or 'it has none of our arms'}")
     return tuple(found)
@@ -139,7 +141,7 @@ def _asked(command: Sequence[str], env: Mapping[str, str]) -> str:
 def with_arms(result: WorkloadResult, more: Sequence[ArmResult], workload: Workload) -> WorkloadResult:
     """Return the result with more arms of ours, and all verdicts anew."""
     arms = (*result.arms, *more)
-    names = [each.arm for each in more]
+    names = [each.arm for each in arms if _AT in each.arm]
     samples = samples_of(arms)
     verdicts = judge(workload.claims, samples, (*OURS, *names), (*OWN, *names), noisy=result.engine != "sim")
     return replace(result, arms=arm_results(samples), verdicts=tuple(verdicts))

@@ -30,20 +30,23 @@ HTTP_ARMS: Final = ("direct", TUNED, "vllm-router", "smg", *OURS)
 SOME_ARMS: Final = (TUNED, *OURS)
 """Who is asked where time is dear."""
 
+LLAMA_ARMS: Final = (TUNED, "working-set")
+"""Who is asked where time is dearest."""
+
 LIGHT: Final = Window(warmup_s=20.0, minutes=1.0, speed=8.0)
 """Over HTTP, where nothing queues: what passes between processes must not show beside turns of a second or two."""
 
 FLOOD: Final = Window(warmup_s=30.0, minutes=1.5, speed=15.0)
 """Where engines are always full, so that nothing else is waited for."""
 
-TREES: Final = Window(warmup_s=120.0, minutes=10.0, speed=30.0)
+TREES: Final = Window(warmup_s=120.0, minutes=8.0, speed=30.0)
 """Where an open loop must fill up first, which takes its time."""
 
 SUB_AGENTS: Final = Window(warmup_s=20.0, minutes=1.5, speed=4.0)
 """Where a runtime with its journal stands before the engines, too."""
 
-LLAMA: Final = Window(warmup_s=10.0, minutes=0.75, real=True)
-"""A few runs of each agent, with real tokens."""
+LLAMA: Final = Window(warmup_s=15.0, minutes=1.2, real=True)
+"""A few runs of each agent, with real tokens: a run takes some twenty seconds."""
 
 _FAULTY_ARMS: Final = ("direct", "sglang-router-manual", "vllm-router", "smg", *OURS)
 
@@ -63,6 +66,7 @@ class Workload:
         engines: what it can be measured on.
         door: where its runs come in.
         http_arms: of its arms, those that are asked over HTTP unless others are named.
+        llama_arms: those that are asked on llama.cpp's server.
         on_http: how long and how fast that is: see `docs/design/0036-the-bench.md`.
         on_llama: how long, on llama.cpp's server.
         seeds: so many in a row where real time passes; virtual time has more for the same money.
@@ -79,6 +83,7 @@ class Workload:
     engines: tuple[EngineShell, ...] = ("sim", "http", "llama")
     door: Door = "llm"
     http_arms: tuple[str, ...] = HTTP_ARMS
+    llama_arms: tuple[str, ...] = LLAMA_ARMS
     on_http: Window = LIGHT
     on_llama: Window = LLAMA
     seeds: int = 2
@@ -91,7 +96,7 @@ class Workload:
         """Return the arms that an engine can be measured with by itself; others may be named, where they exist."""
         if engine == "sim":
             return self.arms
-        asked = {*(SOME_ARMS if engine == "llama" else self.http_arms), *(claim.against for claim in self.claims)}
+        asked = {*(self.llama_arms if engine == "llama" else self.http_arms), *(claim.against for claim in self.claims)}
         return tuple(arm for arm in self.arms if arm in asked)
 
 
@@ -201,6 +206,7 @@ _ALL: Final = (
             for figure in ("runs_per_min", "run_p50_s")
         ),
         columns=_RUNS,
+        seeds=3,
     ),
     Workload(
         name="w7",
@@ -280,6 +286,18 @@ _ALL: Final = (
         on_http=SUB_AGENTS,
     ),
     Workload(
+        name="seed-mcp-fanout",
+        title="Sixteen sub-agents spawned at once over MCP and awaited together, and one at a time",
+        must_show="what was measured on engines then: no slower than a runtime straight to the router but for 7 %",
+        scenarios=("seed-fanout", "seed-sequential"),
+        claims=(_ratio("seed-fanout", "tree_mean_s", _AT_MOST, 1.07, ROUTER),),
+        columns=("tree_mean_s", "runs_per_min", "run_p50_s"),
+        arms=(ROUTER, *OURS),
+        engines=("http",),
+        door="mcp",
+        on_http=replace(SUB_AGENTS, minutes=2.0, speed=6.0),
+    ),
+    Workload(
         name="seed-single-pass",
         title="Single-pass calls through the door, one at a time and twenty at once",
         must_show="hardly more than asked directly; on engines then: 21 ms one at a time, 85 ms for twenty at once",
@@ -290,6 +308,7 @@ _ALL: Final = (
         ),
         columns=("call_p50_ms", "call_p99_ms", "calls_per_s"),
         arms=("direct", "turn-admission"),
+        llama_arms=("direct", "turn-admission"),
         engines=("http", "llama"),
         door="decide",
         on_http=Window(warmup_s=1.0, minutes=0.1, speed=1.0),

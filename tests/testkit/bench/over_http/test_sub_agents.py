@@ -33,3 +33,14 @@ def test_sub_agents_are_played_through_our_own_runtime() -> None:
     assert sample.figure("failed_runs") == 0
     assert all(sample.figure(name) is None for name in UNSEEN_OVER_MCP)
     assert set(sample.curves.run_s) <= {"batch", "interactive"}
+
+
+@pytest.mark.slow
+def test_a_fan_out_is_spawned_at_once_and_over_when_its_last_child_is() -> None:
+    job = Job(scenario="seed-fanout", arm="turn-admission", seed=1, door="mcp")
+    sample = measure_over_http(job, Window(warmup_s=0.0, minutes=1.5, speed=6.0))
+    tree_s, runs_per_min = sample.figure("tree_mean_s"), sample.figure("runs_per_min")
+    assert tree_s is not None
+    assert tree_s > 2.0
+    assert runs_per_min
+    assert sample.figure("failed_runs") == 0

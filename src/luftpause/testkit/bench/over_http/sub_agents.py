@@ -1,5 +1,7 @@
 """A scenario's closed loops as sub-agents over MCP: a harness spawns each run and awaits it, the runtime does the rest.
 
+Of a tree the harness is the parent itself: it spawns all the children at once and awaits them.
+
 A run is told its rounds of tools, the length of its calls and that of its answer in its task, which the fake engine
 obeys; its tool is the one of `luftpause fake-mcp`, as slow as the group's are in the middle.
 """
@@ -12,12 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcp import Client
+
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL
 from luftpause.testkit.bench.over_http.children import Child, wait_until
 from luftpause.testkit.bench.over_http.conversation import CALL_TOKENS_MAX, CHARS_PER_TOKEN, argument
 from luftpause.testkit.bench.over_http.doors import READY_S, AbsentError, Front, open_door, started
 from luftpause.testkit.bench.windows import Window
-from luftpause.testkit.load.closed_loop import OneRun, closed_loop
+from luftpause.testkit.load.closed_loop import closed_loop
 from luftpause.testkit.load.own_loop import Habits
 from luftpause.testkit.load.runs import Board, RunNotes
 from luftpause.testkit.load.sub_agents import mcp_client, sub_agent
@@ -69,22 +73,24 @@ def mcp_door(arm: str, front: Front) -> Iterator[tuple[str, tuple[Child, ...]]]:
 
 @dataclass(slots=True)
 class _Loop:
-    """One group's runs: by which plan each goes, and what became of them."""
+    """One group's runs: by which plan each goes, and what became of them and of their children."""
 
     group: AgentGroup
     stream: int
     plans: dict[int, RunPlan] = field(default_factory=dict)
     board: Board = field(default_factory=Board)
+    children: list[tuple[RunPlan, RunNotes]] = field(default_factory=list)
 
 
 class SubAgents:
-    """Plays the closed loops of a scenario for a while; open loops and trees are none of its business."""
+    """Plays the closed loops of a scenario for a while; open loops are none of its business, nor are deep trees."""
 
     def __init__(self, scenario: Scenario, seed: int, window: Window, *, model: str) -> None:
         self._engine = scenario.engine
         self._seed = seed
         self._window = window
         self._model = model
+        self._groups = {group.name: group for group in scenario.agents}
         self._loops = [_Loop(group, stream) for stream, group in enumerate(scenario.agents) if group.count]
 
     async def play(self, url: str) -> Past:
@@ -95,7 +101,7 @@ class SubAgents:
         """
         await asyncio.gather(*(self._loop(url, loop) for loop in self._loops))
         return Past(
-            ended=[self._noted(loop, notes) for loop in self._loops for notes in loop.board.ended],
+            ended=[run for loop in self._loops for run in self._ended(loop)],
             answered=(),
             under_way=[
                 Begun(stream=loop.stream, begun_at=self._planned_s(loop, notes))
@@ -110,38 +116,49 @@ class SubAgents:
         async with mcp_client(url, token="", caller=loop.group.name) as client:
 
             async def one_run(notes: RunNotes) -> None:
-                plan = draw_plan(loop.group, self._seed, notes.number)
+                plan = draw_plan(loop.group, self._seed, notes.number, self._groups)
                 loop.plans[notes.number] = plan
-                run: OneRun = sub_agent(client, habits_of(plan, self._model))
-                await run(notes)
+                children = [child for leg in plan.legs for child in leg.children]
+                if children:
+                    await asyncio.gather(*(self._child(client, loop, child) for child in children))
+                else:
+                    await sub_agent(client, habits_of(plan, self._model))(notes)
 
             lasts_s = self._window.until_s / self._window.pace
             await closed_loop(one_run, loop.board, workers=loop.group.count, runs=None, duration_s=lasts_s)
+
+    async def _child(self, client: Client, loop: _Loop, plan: RunPlan) -> None:
+        notes = RunNotes(number=0, started_at=asyncio.get_running_loop().time())
+        await sub_agent(client, habits_of(plan, self._model))(notes)
+        notes.run_s = asyncio.get_running_loop().time() - notes.started_at
+        loop.children.append((plan, notes))
 
     def _planned_s(self, loop: _Loop, notes: RunNotes) -> float:
         """Return when a run began, planned seconds from the beginning."""
         assert loop.board.started_at is not None
         return (notes.started_at - loop.board.started_at) * self._window.pace
 
-    def _noted(self, loop: _Loop, notes: RunNotes) -> EndedRun:
-        plan, begun_at = loop.plans[notes.number], self._planned_s(loop, notes)
-        return EndedRun(
-            run=plan.run,
-            service_class=plan.service_class,
-            stream=loop.stream,
-            parent=None,
-            principal=ANONYMOUS_PRINCIPAL,
-            caller=plan.caller,
-            alone_s=alone_s(plan, self._engine),
-            service=0.0,
-            begun_at=begun_at,
-            ended_at=begun_at + notes.run_s * self._window.pace,
-            turns=len(plan.legs),
-            turn_s=(),
-            reprefilled_tokens=0,
-            moves=0,
-            failed=notes.failure is not None,
-        )
+    def _ended(self, loop: _Loop) -> Iterator[EndedRun]:
+        own = [(loop.plans[notes.number], notes) for notes in loop.board.ended]
+        for plan, notes in (*own, *loop.children):
+            begun_at = self._planned_s(loop, notes)
+            yield EndedRun(
+                run=plan.run,
+                service_class=plan.service_class,
+                stream=loop.stream,
+                parent=plan.parent,
+                principal=ANONYMOUS_PRINCIPAL,
+                caller=plan.caller,
+                alone_s=alone_s(plan, self._engine),
+                service=0.0,
+                begun_at=begun_at,
+                ended_at=begun_at + notes.run_s * self._window.pace,
+                turns=len(plan.legs),
+                turn_s=(),
+                reprefilled_tokens=0,
+                moves=0,
+                failed=notes.failure is not None,
+            )
 
 
 def habits_of(plan: RunPlan, model: str) -> Habits:
