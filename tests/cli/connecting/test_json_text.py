@@ -41,7 +41,8 @@ def _written(value: object, draw: st.DrawFn) -> str:
         members = [_written(each, draw) for each in value]
     else:
         return f"{noise()}{json.dumps(value)}{noise()}"
-    inside = ",".join(f"{member}{noise()}" for member in members) + ("," if members and draw(st.booleans()) else "")
+    ends_in_comma: bool = draw(st.booleans())
+    inside = ",".join(f"{member}{noise()}" for member in members) + ("," if members and ends_in_comma else "")
     begin, end = "{}" if isinstance(value, dict) else "[]"
     return f"{noise()}{begin}{inside}{noise()}{end}{noise()}"
 

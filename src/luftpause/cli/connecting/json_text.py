@@ -7,13 +7,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from json.decoder import scanstring
 from typing import Final
 
 DEPTH_MAX: Final = 100
 
 _SPACE: Final = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*")
 _SCALAR: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null", re.ASCII)
+_DECODER: Final = json.JSONDecoder()
 _INDENT: Final = re.compile(r"[ \t]*")
 
 
@@ -198,9 +198,10 @@ def _closed(text: str, place: int, close: str) -> int:
 
 def _string(text: str, place: int) -> tuple[str, int]:
     try:
-        return scanstring(text, place + 1, True)
+        string, end = _DECODER.raw_decode(text, place)
     except json.JSONDecodeError as error:
         raise NotJsonError(str(error)) from error
+    return str(string), end
 
 
 def _skip(text: str, place: int) -> int:
