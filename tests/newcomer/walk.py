@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[2]
 SET_UP_S = 900.0
 """Installing, with llama.cpp and a small model, and loading the model."""
-STEP_S = 180.0
+STEP_S = 600.0
 END_S = 60.0
 OURS = re.compile(r"LUFTPAUSE_|VIRTUAL_ENV|PYTHON|OTEL_")
 MOVED = {"http://127.0.0.1:8080": "dataplane", "http://127.0.0.1:7000": "runtime", "http://127.0.0.1:5001": "scheduler"}
