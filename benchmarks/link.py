@@ -68,6 +68,10 @@ class InstantDesk:
     def peer_lost(self, peer: PeerId) -> None:
         """Change nothing."""
 
+    def lacks_word(self, offer: TurnOffer) -> bool:
+        """Say that whatever there is to know of an offer is known."""
+        return False
+
     def add_replica(self, spec: ReplicaSpec) -> None:
         """Change nothing."""
 

@@ -108,6 +108,7 @@ class Build:
                 f"{self._python}/include",
                 str(at / "usr/local"),
             )
+            _sh("chroot", str(at), "ldconfig")
         self.stages.append(stage)
 
     def _step(self, stage: Stage, word: str, rest: str) -> None:

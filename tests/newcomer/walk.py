@@ -1,5 +1,7 @@
 """A newcomer's way: a clean clone, an empty home, README's own commands, the first answer at each door, the page.
 
+Then the package's way: a wheel of it in an environment of its own, and `luftpause up` in an empty folder.
+
 python3 tests/newcomer/walk.py [REPOSITORY]
 
 Needs git, sh, curl and Python's own library. The commands are read from README.md, so that what it says is what is
@@ -22,7 +24,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[2]
 SET_UP_S = 900.0
 """Installing, with llama.cpp and a small model, and loading the model."""
-STEP_S = 180.0
+STEP_S = 600.0
 END_S = 60.0
 OURS = re.compile(r"LUFTPAUSE_|VIRTUAL_ENV|PYTHON|OTEL_")
 MOVED = {"http://127.0.0.1:8080": "dataplane", "http://127.0.0.1:7000": "runtime", "http://127.0.0.1:5001": "scheduler"}
@@ -83,7 +85,7 @@ def started(command: str, folder: Path, env: Mapping[str, str]) -> Iterator[dict
     Raises:
         WrongTurnError: it did not start, or did not end as it should.
     """
-    ready, log = folder.parent / "ready.json", folder.parent / "up.log"
+    ready, log = folder.parent / f"{folder.name}.json", folder.parent / f"{folder.name}.log"
     ports = "--dataplane-port 0 --runtime-port 0 --status-port 0 --link-port 0"
     words = f"exec {command} {ports} --ready-file {ready}"
     print(f"$ {command}", flush=True)
@@ -156,6 +158,29 @@ def walk(repository: str, folder: Path) -> None:
             print(ran(f"{others[1]} --mcp-url {urls['runtime']}/mcp", clone, env), flush=True)
         with step("the page"):
             page_shows(urls["scheduler"])
+    packaged(clone, folder, env)
+
+
+def packaged(clone: Path, folder: Path, env: Mapping[str, str]) -> None:
+    """Install the wheel as somebody would who has no clone, and use it.
+
+    Raises:
+        WrongTurnError: it cannot be installed, or does not work.
+    """
+    alone = folder / "alone"
+    alone.mkdir()
+    with step("a wheel, installed"):
+        built = f"{clone}/.venv/bin/python -m pip wheel --quiet --no-deps --no-build-isolation -w {alone}/dist {clone}"
+        ran(built, alone, env)
+        ran(f"{clone}/.venv/bin/python -m venv own && own/bin/pip install --quiet dist/*.whl", alone, env)
+    with step("luftpause up, and an answer"), started("own/bin/luftpause up", alone, env) as urls:
+        models = json.loads(get(urls["dataplane"] + "/v1/models")[0])["data"]
+        asked = {"model": models[0]["id"], "messages": [{"role": "user", "content": "hello"}]}
+        body = json.dumps(asked).encode()
+        kind = {"content-type": "application/json"}
+        request = urllib.request.Request(urls["dataplane"] + "/v1/chat/completions", body, kind)
+        with urllib.request.urlopen(request, timeout=STEP_S) as answer:
+            print(repr(json.load(answer)["choices"][0]["message"]["content"][:100]), flush=True)
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from mcp import Client
 
 from stories.browser import PROGRAM, Page, browser
 from stories.programs import Program, running
-from stories.set_ups import FREE_PORTS, MODEL, launched_engines, write
+from stories.set_ups import FREE_PORTS, MODEL, free_port, launched_engines, write
 
 pytestmark = [
     pytest.mark.timeout(180),
@@ -51,12 +51,12 @@ def chat(up: Program, caller: str, token: str = "") -> None:
         assert answer.status == 200
 
 
-def spawned(up: Program) -> str:
+def spawned(up: Program, task: str = TASK) -> str:
     """Begin a sub-agent whose one tool call a person must allow."""
 
     async def ask() -> str:
         async with Client(up.url("runtime") + "/mcp") as client:
-            order = {"task": TASK, "tools": ["delete_note"], "model": MODEL}
+            order = {"task": task, "tools": ["delete_note"], "model": MODEL}
             result = await asyncio.wait_for(client.call_tool("spawn", order), 60)
             assert result.structured_content is not None, result.content
             handle: str = result.structured_content["handle"]
@@ -102,6 +102,47 @@ def test_a_person_allows_a_call_on_the_page_and_its_run_goes_on(up: Program, pag
     page.wait(f"{row}?.innerText.includes('Finished')")
     assert HOSTILE in str(page.evaluate(f"{row}.innerText"))
     assert page.faults == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_whatever_a_name_is_like_it_is_text_in_its_place_and_all_of_it_is_seen(
+    up: Program, page: Page, dark: bool
+) -> None:
+    turned, long = "\u202egnp.\u2066exe", "W" * 400
+    chat(up, f"{HOSTILE}{long}"[:120])
+    spawned(up, f"{TASK} {turned} {long}")
+    for width in (1280, 390):
+        page.look(width=width, height=800, dark=dark)
+        page.go(up.url("scheduler"))
+        page.wait("!document.getElementById('approvals').hidden")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), width
+        told = str(page.evaluate("document.getElementById('approvals').textContent"))
+        assert ("\\u202egnp.\\u2066exe" in told, "\u202e" in told) == (True, False)
+        labels = str(page.evaluate("document.querySelector('#approvals button').getAttribute('aria-label')"))
+        assert "\u202e" not in labels
+        assert (page.evaluate("document.title"), page.evaluate("document.images.length")) == ("(1) luftpause", 1)
+    assert page.faults == []
+
+
+def test_the_page_finds_a_scheduler_that_was_started_again(tmp_path: Path, page: Page) -> None:
+    port = free_port()
+    ports = FREE_PORTS.replace("http_port = 0", f"http_port = {port}")
+    assert ports != FREE_PORTS
+    config = write(tmp_path, ports, launched_engines("--speedup", "5"))
+    with running(tmp_path, "first", "up", "--config", config, env={"LUFTPAUSE_TOKEN": ""}) as first:
+        chat(first, "before")
+        page.go(first.url("scheduler"))
+        page.wait("document.querySelector('#lanes-height').clientHeight > 0")
+        page.wait("document.getElementById('runs').innerText.includes('idle')")
+    page.wait("document.getElementById('link').dataset.state === 'lost'")
+    assert page.evaluate("document.querySelector('main').classList.contains('stale')")
+    with running(tmp_path, "second", "up", "--config", config, env={"LUFTPAUSE_TOKEN": ""}) as second:
+        page.wait("document.getElementById('link').dataset.state === 'live'")
+        assert not page.evaluate("document.querySelector('main').classList.contains('stale')")
+        for number in range(2):
+            chat(second, f"after-{number}")
+        page.wait(r"/idle[^]*\t2\t/.test(document.getElementById('runs').innerText)")
+    assert [fault for fault in page.faults if "ERR_" not in fault] == []
 
 
 def test_the_keyboard_does_all_that_the_pointer_does(up: Program, page: Page) -> None:

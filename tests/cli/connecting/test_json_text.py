@@ -41,8 +41,8 @@ def _written(value: object, draw: st.DrawFn) -> str:
         members = [_written(each, draw) for each in value]
     else:
         return f"{noise()}{json.dumps(value)}{noise()}"
-    ends_in_comma = draw(st.booleans()) and bool(members)
-    inside = ",".join(f"{member}{noise()}" for member in members) + "," * ends_in_comma
+    ends_in_comma: bool = draw(st.booleans())
+    inside = ",".join(f"{member}{noise()}" for member in members) + ("," if members and ends_in_comma else "")
     begin, end = "{}" if isinstance(value, dict) else "[]"
     return f"{noise()}{begin}{inside}{noise()}{end}{noise()}"
 

@@ -13,8 +13,8 @@ DEPTH_MAX: Final = 100
 
 _SPACE: Final = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*")
 _SCALAR: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null", re.ASCII)
-_INDENT: Final = re.compile(r"[ \t]*")
 _DECODER: Final = json.JSONDecoder()
+_INDENT: Final = re.compile(r"[ \t]*")
 
 
 class NotJsonError(ValueError):
@@ -198,10 +198,10 @@ def _closed(text: str, place: int, close: str) -> int:
 
 def _string(text: str, place: int) -> tuple[str, int]:
     try:
-        value, end = _DECODER.raw_decode(text, place)
+        string, end = _DECODER.raw_decode(text, place)
     except json.JSONDecodeError as error:
         raise NotJsonError(str(error)) from error
-    return str(value), end
+    return str(string), end
 
 
 def _skip(text: str, place: int) -> int:

@@ -2,7 +2,7 @@
  * Tool calls that wait for a person, and the person's answer.
  */
 
-import { byId, element } from "./elements.js";
+import { byId, element, mark } from "./elements.js";
 import { send } from "./stream.js";
 
 export class Approvals {
@@ -64,7 +64,7 @@ export class Approvals {
         "div",
         { class: "asked" },
         element("p", {}, element("strong", {}, call.tool), why),
-        element("p", { class: "detail" }, whose(run), run.task || run.handle),
+        element("p", { class: "detail" }, ...whose(run), run.task || run.handle),
         element("pre", { attributes: { tabindex: "0", "aria-label": "Arguments" } }, call.arguments || "no arguments"),
       ),
       element("p", { class: "buttons" }, ...buttons, said),
@@ -72,7 +72,7 @@ export class Approvals {
   }
 }
 
-/** @returns {string} whose run it is, where that is not everybody's: whoever operates this decides for others too */
+/** Whose run it is, where that is somebody's: whoever operates this decides for others too. */
 function whose(run) {
-  return run.principal && run.principal !== "anonymous" ? `${run.principal}: ` : "";
+  return run.principal && run.principal !== "anonymous" ? [mark(run.principal), " "] : [];
 }

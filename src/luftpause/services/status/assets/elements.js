@@ -2,6 +2,14 @@
  * Making elements and words. Text goes in as text, never as markup.
  */
 
+/** What has no look of its own, or turns the order of what follows: names and arguments could seem to be others. */
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+/** A text in which everything is to be seen. @param {string | number} text */
+export function plain(text) {
+  return String(text).replace(UNSEEN, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /**
  * @param {string} tag
  * @param {{class?: string, scope?: string, data?: Record<string, string>, hidden?: boolean, span?: number,
@@ -16,8 +24,8 @@ export function element(tag, options = {}, ...children) {
   if (options.hidden) made.setAttribute("aria-hidden", "true");
   if (options.span) made.setAttribute("colspan", String(options.span));
   for (const [key, value] of Object.entries(options.data ?? {})) made.dataset[key] = value;
-  for (const [key, value] of Object.entries(options.attributes ?? {})) made.setAttribute(key, value);
-  for (const child of children) made.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  for (const [key, value] of Object.entries(options.attributes ?? {})) made.setAttribute(key, plain(value));
+  for (const child of children) made.append(child instanceof Node ? child : document.createTextNode(plain(child)));
   return made;
 }
 

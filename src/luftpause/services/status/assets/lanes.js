@@ -3,6 +3,8 @@
  * the scheduler's clock.
  */
 
+import { plain } from "./elements.js";
+
 const KEPT_MS = 15 * 60000;
 const LANES_MAX = 3000;
 const QUIET = new Set(["idle", "gone"]);
@@ -13,6 +15,7 @@ export class Lane {
   /** @param {any[]} row */
   constructor(row) {
     [this.number, this.name, this.kind, this.serviceClass, this.caller, this.model, this.parent] = row;
+    [this.name, this.caller, this.model, this.parent] = [this.name, this.caller, this.model, this.parent ?? ""].map(plain);
     /** @type {Change[]} */
     this.changes = [];
     this.depth = 0;

@@ -3,7 +3,7 @@
  */
 
 import { Approvals } from "./approvals.js";
-import { byId, coarse, duration } from "./elements.js";
+import { byId, coarse, duration, plain } from "./elements.js";
 import { Store } from "./store.js";
 import { keepToken, Stream, token } from "./stream.js";
 import { Tables } from "./tables.js";
@@ -28,7 +28,8 @@ trees.again = () => trees.show(store);
 /** @param {string} state @param {string} text */
 function say(state, text) {
   link.dataset.state = state;
-  if (link.textContent !== text) link.textContent = text;
+  const shown = plain(text);
+  if (link.textContent !== shown) link.textContent = shown;
 }
 
 function sayAbout() {

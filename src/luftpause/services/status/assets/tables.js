@@ -120,7 +120,7 @@ function replicaCells(replica) {
     element("th", { scope: "row" }, replica.name, detail(about)),
     element("td", {}, mark(replica.state), ...(replica.why ? [detail(replica.why)] : [])),
     element("td", {}, roomSentence(replica), places(replica)),
-    numberCell(replica.foreign ? replica.foreign : "–"),
+    spareCell(replica.foreign ? replica.foreign : "–"),
     spareCell(replica.load ? replica.load.running : "–"),
     spareCell(replica.load ? replica.load.waiting : "–"),
     spareCell(brief(replica.turns_placed)),

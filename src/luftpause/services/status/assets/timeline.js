@@ -2,7 +2,7 @@
  * Draws the lanes, as many as are in sight, and lets a person move about in them by pointer or by keyboard.
  */
 
-import { byId, coarse, duration, shortId } from "./elements.js";
+import { byId, coarse, duration, plain, shortId } from "./elements.js";
 import { Lanes } from "./lanes.js";
 
 const ROW = 22;
@@ -384,7 +384,7 @@ export class Timeline {
       const next = lane.changes[lane.changes.indexOf(change) + 1];
       const took = (next ? next.at : this.now) - change.at;
       const who = lane.kind === "model" ? `model ${lane.name}` : `${lane.name} · ${lane.caller} · ${lane.model}`;
-      const what = `${WORDS[change.phase] ?? change.phase}${change.detail ? ` (${change.detail})` : ""}`;
+      const what = `${WORDS[change.phase] ?? change.phase}${change.detail ? ` (${plain(change.detail)})` : ""}`;
       const since = `${coarse((this.now - change.at) / 1000)} ago`;
       words = `${who}: ${what}, ${next ? duration(took / 1000) : `for ${coarse(took / 1000)} so far`}, began ${since}`;
     }
