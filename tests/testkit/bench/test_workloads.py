@@ -38,7 +38,7 @@ def test_what_is_asked_over_http_exists_there_and_whom_claims_compare_with_is_am
     workload: Workload, engine: EngineShell
 ) -> None:
     arms = workload.arms_on(engine)
-    if engine in workload.engines and workload.name not in ("w7", "w8"):
+    if engine in workload.engines:
         assert set(arms) <= set(HTTP_ARMS)
         assert {claim.against for claim in workload.claims if claim.against is not None} <= set(arms)
         assert workload.window(engine).real is (engine == "llama")

@@ -219,6 +219,7 @@ _ALL: Final = (
         columns=("broken_rules", "failed_runs", "failed_turns", "runs_per_min", "run_p99_s"),
         arms=tuple(arm for arm in ARMS if arm in _FAULTY_ARMS),
         checked=True,
+        engines=("sim",),
     ),
     Workload(
         name="w8",
@@ -231,6 +232,7 @@ _ALL: Final = (
         ),
         columns=("loads", "longest_turn_s", "interactive_runs_per_min", "batch_runs_per_min", "run_p50_s"),
         arms=LAUNCHING_ARMS,
+        engines=("sim",),
     ),
     Workload(
         name="seed-flood",
