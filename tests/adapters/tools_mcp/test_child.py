@@ -2,11 +2,15 @@
 
 import asyncio
 import logging
+import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 import pytest
+import uvloop
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
@@ -22,6 +26,12 @@ for line in sys.stdin:
     if asked["method"] == "long":
         padding = "x" * asked["params"]["length"]
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"padding": padding}}), flush=True)
+    elif asked["method"] == "half":
+        print('{"jsonrpc": "2.0", "id": 7, "result": {"said": "half \\\\ud83d a pair \\\\ud83d\\\\ude00"}}', flush=True)
+    elif asked["method"] == "odd":
+        print('{"jsonrpc": "2.0", "id": 8, "method": "ping", "params": 5}', flush=True)
+        print('{"jsonrpc": "2.0", "id": 7, "result": [1, 2]}', flush=True)
+        print('{"id": 7, "error": "no"}', flush=True)
     elif asked["method"] == "greet":
         print("hello there", flush=True)
         print("{}", flush=True)
@@ -41,7 +51,19 @@ open(sys.argv[1], "w").write(str(child.pid))
 sys.stdin.read()
 """
 
+HELD = """
+import os, subprocess, sys
+for apart in (False, True):
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=apart)
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(str(left.pid))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+sys.stdin.read()
+print("goodbye", file=sys.stderr)
+"""
 LAST_WORDS = """
+import os
+import signal
 import sys
 sys.stdin.read()
 for number in range(5000):
@@ -81,6 +103,20 @@ def test_lines_that_are_no_messages_are_passed_over() -> None:
     assert isinstance(answer, JSONRPCResponse)
 
 
+def test_half_of_a_surrogate_pair_costs_no_answer() -> None:
+    answer, _ = in_time(heard("half"))
+    assert isinstance(answer, JSONRPCResponse)
+    assert answer.result == {"said": "half \ufffd a pair \U0001f600"}
+
+
+def test_an_answer_that_is_no_message_is_an_error_of_its_call() -> None:
+    *answers, _ = in_time(heard("odd"))
+    assert len(answers) == 2, "what asks is no answer"
+    for answer in answers:
+        assert isinstance(answer, JSONRPCError)
+        assert (answer.id, answer.error.message) == (7, "the answer is no message of the protocol")
+
+
 @pytest.mark.parametrize("length", [ANSWER_BYTES_MAX, 3 * ANSWER_BYTES_MAX])
 def test_a_message_beyond_measure_is_an_error_of_its_call(length: int) -> None:
     first, _ = in_time(heard("long", length=length))
@@ -109,6 +145,31 @@ def test_a_child_that_will_not_end_is_killed(monkeypatch: pytest.MonkeyPatch, tm
                 await asyncio.sleep(0.01)
 
     assert not is_running(in_time(use()))
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_child_whose_pipes_somebody_else_holds_is_stopped_as_soon_as_it_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    for bound in ("_GRACE_S", "_LAST_WORDS_S"):
+        monkeypatch.setattr(child, bound, 3600.0)
+    path = tmp_path / "pid"
+
+    async def use() -> int:
+        async with asyncio.timeout(60), child_streams("s", [sys.executable, "-c", HELD, str(path)], {}):
+            while True:
+                if path.exists():
+                    return int(path.read_text())
+                await asyncio.sleep(0.01)
+
+    with caplog.at_level(logging.INFO, "luftpause.tools"), asyncio.Runner(loop_factory=loop_factory) as runner:
+        left = runner.run(use())
+    os.kill(left, signal.SIGKILL)  # it is in a session of its own, out of reach
+    (ended,) = [entry for entry in caplog.records if entry.message == "tool_server_ended"]
+    assert ended.__dict__["last_line"] == "goodbye"
 
 
 def test_what_a_child_started_ends_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -38,9 +38,11 @@ class BreakingServer:
                 asked = json.loads(await reader.readexactly(int(length or "0")) or b"{}")
                 status, answer = await self.answer(asked)
                 body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), **answer}).encode()
+                kind = "application/json"
+                if asked.get("params", {}).get("name") == "half_streamed":
+                    kind, body = "text/event-stream", b"event: message\ndata: " + body + b"\n\n"
                 writer.write(
-                    f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n"
-                    f"content-length: {len(body)}\r\n\r\n".encode()
+                    f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n".encode()
                     + body
                 )
                 await writer.drain()
@@ -60,6 +62,8 @@ class BreakingServer:
                 self.waiting.set()
                 await self.may_answer.wait()
                 return 200, {"result": {"content": [{"type": "text", "text": "waited"}]}}
+            case {"params": {"name": "half" | "half_streamed"}}:
+                return 200, {"result": {"content": [{"type": "text", "text": "half \ud83d a pair"}]}}
             case {"params": {"name": "drop"}}:
                 self.dropped += 1
                 raise ConnectionError
@@ -116,6 +120,16 @@ def test_a_server_that_is_not_there_and_a_session_that_is_forgotten_end_the_conn
 @pytest.mark.parametrize("data", [None, 5, {}, {"mark": "guess", "break": Break.NOT_SENT.value}, {"mark": 5}])
 def test_no_server_can_say_that_an_exchange_broke(data: object) -> None:
     assert break_of(data) is None
+
+
+@pytest.mark.parametrize("name", ["half", "half_streamed"])
+def test_half_of_a_surrogate_pair_costs_no_answer(name: str) -> None:
+    async def use() -> ToolOutcome:
+        async with breaking_server() as (_, url), connected(ToolServerSpec(name="s", url=url)) as tools:
+            (tool,) = name_tools([("s", [Tool(name=name, input_schema={})])])
+            return await tools.call(tool, {}, "k")
+
+    assert in_time(use()) == ToolOutcome(text="half \ufffd a pair")
 
 
 @pytest.mark.parametrize("read_only", [False, True])

@@ -12,9 +12,10 @@ import re
 import signal
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeAlias
 
+import msgspec
 from anyio import (
     BrokenResourceError,
     CancelScope,
@@ -29,6 +30,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
 from luftpause.adapters.tools_mcp.child_log import ChildLog
+from luftpause.adapters.tools_mcp.half_pairs import without_halves
 
 ANSWER_BYTES_MAX: Final = 16 * 2**20
 """Of a longer message the call that it answers fails, and nothing else."""
@@ -42,9 +44,19 @@ _FLOOD_PAUSE_S: Final = 0.005
 for this long. What is there already is read without a look at anything else: a server that floods us would stop us."""
 
 _LAST_WORDS_S: Final = 1.0
-"""For so long the standard error of a stopped server is read on: what it said last tells most."""
+"""For so long at most the standard error of a stopped server is read on: what it said last tells most."""
+
+_SILENCE_S: Final = 0.2
+"""Once nothing came for so long that was all: whoever still holds it open has left the server's group."""
 
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})')
+
+
+class _Answer(msgspec.Struct):
+    id: int
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
 
 Streams: TypeAlias = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 Read: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
@@ -60,7 +72,7 @@ async def child_streams(name: str, argv: Sequence[str], env: Mapping[str, str]) 
     loop = asyncio.get_running_loop()
     # Not create_subprocess_exec, whose process cannot be closed while somebody else holds its pipes open.
     transport, protocol = await loop.subprocess_exec(
-        lambda: SubprocessStreamProtocol(limit=ANSWER_BYTES_MAX, loop=loop),
+        lambda: _ChildProtocol(loop),
         *argv,
         env=dict(env),
         stdin=PIPE,
@@ -81,11 +93,24 @@ async def child_streams(name: str, argv: Sequence[str], env: Mapping[str, str]) 
             group.cancel_scope.cancel()
     finally:
         with CancelScope(shield=True):
-            await _stop(process)
-            with move_on_after(_LAST_WORDS_S):
-                await _overhear(process, log)
+            await _stop(process, protocol.ended)
+            with move_on_after(_LAST_WORDS_S), suppress(TimeoutError):
+                await _overhear(process, log, _SILENCE_S)
             transport.close()
             log.close(process.returncode)
+
+
+class _ChildProtocol(SubprocessStreamProtocol):
+    """Sets `ended` once the child itself has ended. `Process.wait` may wait for everybody who holds its pipes."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=ANSWER_BYTES_MAX, loop=loop)
+        self.ended = asyncio.Event()
+
+    def process_exited(self) -> None:
+        """Take in its end."""
+        self.ended.set()
+        super().process_exited()
 
 
 async def _listen(process: Process, heard: Read, log: ChildLog) -> None:
@@ -116,11 +141,29 @@ async def _next_message(stdout: asyncio.StreamReader, log: ChildLog) -> JSONRPCM
                 continue
             told = ErrorData(code=INTERNAL_ERROR, message=f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
             return JSONRPCError(jsonrpc="2.0", id=int(asked[1]), error=told)
-        try:
-            return jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
-        except (ValueError, RecursionError):
-            log.write(line)
+        message = _message_in(line)
+        if message is not None:
+            return message
+        log.write(line)
     return None
+
+
+def _message_in(line: bytes) -> JSONRPCMessage | None:
+    """Return the message that a line is, None for none. What can only be meant as an answer fails its call."""
+    text = line.decode("utf-8", "replace").encode()
+    for plain in dict.fromkeys((text, without_halves(text))):
+        try:
+            return jsonrpc_message_adapter.validate_json(plain, by_name=False)
+        except (ValueError, RecursionError):
+            continue
+    try:
+        meant = msgspec.json.decode(text, type=_Answer)
+    except (ValueError, RecursionError):
+        return None
+    if meant.result is msgspec.UNSET and meant.error is msgspec.UNSET:
+        return None
+    told = ErrorData(code=INTERNAL_ERROR, message="the answer is no message of the protocol")
+    return JSONRPCError(jsonrpc="2.0", id=meant.id, error=told)
 
 
 async def _skip_line(stdout: asyncio.StreamReader) -> None:
@@ -148,15 +191,20 @@ async def _speak(process: Process, said: MemoryObjectReceiveStream[SessionMessag
         await heard.aclose()
 
 
-async def _overhear(process: Process, log: ChildLog) -> None:
+async def _overhear(process: Process, log: ChildLog, silence_s: float | None = None) -> None:
+    """Log what it says until the end of that.
+
+    Raises:
+        TimeoutError: it said nothing for so long.
+    """
     assert process.stderr is not None
-    while chunk := await process.stderr.read(65536):
+    while chunk := await asyncio.wait_for(process.stderr.read(65536), silence_s):
         log.write(chunk)
         if log.is_flooded:
             await asyncio.sleep(_FLOOD_PAUSE_S)
 
 
-async def _stop(process: Process) -> None:
+async def _stop(process: Process, ended: asyncio.Event) -> None:
     """End the child as the protocol says: close its input, then ask its whole group, then kill it. Bounded."""
     assert process.stdin is not None
     process.stdin.close()
@@ -164,7 +212,7 @@ async def _stop(process: Process) -> None:
         if number is not None:
             _signal_group(process.pid, number)
         try:
-            await asyncio.wait_for(process.wait(), _GRACE_S)
+            await asyncio.wait_for(ended.wait(), _GRACE_S)
         except TimeoutError:
             continue
         break

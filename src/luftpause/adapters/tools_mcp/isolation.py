@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 from httpx2 import (
     USE_CLIENT_DEFAULT,
+    AsyncByteStream,
     AsyncClient,
     ConnectError,
     ConnectTimeout,
@@ -30,6 +31,7 @@ from httpx2._types import AuthTypes
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR
 
 from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX
+from luftpause.adapters.tools_mcp.half_pairs import MendedStream, without_halves
 from luftpause.core.model.traces import context_in
 from luftpause.ports.tools import KEY_FIELD, TRACE_FIELD
 
@@ -117,6 +119,9 @@ class IsolatingClient(AsyncClient):
             await response.aclose()
             self._on_end()
             return _broken(request, Break.NOT_SENT, None)
+        plain = response.stream if "content-encoding" not in response.headers else None
+        if _is_stream(response) and isinstance(plain, AsyncByteStream):
+            response.stream = MendedStream(plain)
         if request.method != "POST" or _is_stream(response) or not stream:
             return response
         try:
@@ -134,7 +139,7 @@ class IsolatingClient(AsyncClient):
             if len(body) > self._answer_bytes_max:
                 return _too_long(request, self._answer_bytes_max)
         headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
-        return Response(response.status_code, headers=headers, content=bytes(body), request=request)
+        return Response(response.status_code, headers=headers, content=without_halves(bytes(body)), request=request)
 
 
 def break_of(data: object) -> Break | None:
