@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx2
+from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE
 
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.model.ids import PrincipalId
@@ -76,6 +77,26 @@ def test_only_whoever_may_sees_the_runs_of_others() -> None:
             return [(answer.json()["scope"], len(answer.json()["runs"])) for answer in seen]
 
     assert in_time(live()) == [("own", 1), ("own", 0), ("all", 1)]
+
+
+def test_what_the_transport_refuses_is_told_as_json_rpc_too() -> None:
+    async def live() -> list[tuple[int, str]]:
+        async with door() as client:
+            long = json.dumps({**LIST, "padding": "x" * DEFAULT_MAX_REQUEST_BODY_SIZE}).encode()
+            usual = {"x-who": "alice", "accept": "application/json, text/event-stream"}
+            asked = ((long, "application/json"), (b"{}", "text/plain"), (b"{", "application/json"))
+            answers = [
+                await client.post("/mcp", content=content, headers={**usual, "content-type": kind})
+                for content, kind in asked
+            ]
+            assert {answer.headers["content-type"] for answer in answers} == {"application/json"}
+            return [(answer.status_code, answer.json()["error"]["message"]) for answer in answers]
+
+    long, plain, broken = in_time(live())
+    assert long == (413, f"the request is longer than {DEFAULT_MAX_REQUEST_BODY_SIZE} bytes")
+    assert plain == (400, "Invalid Content-Type header")
+    assert broken[0] == 400
+    assert "Parse error" in broken[1]
 
 
 def test_a_failure_is_told_as_json_rpc() -> None:

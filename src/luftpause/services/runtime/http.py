@@ -18,7 +18,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, TransportSecuritySettings
 from mcp_types import INVALID_REQUEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -31,7 +31,8 @@ from luftpause.core.model.ids import RunId
 from luftpause.core.runs.events import Origin
 from luftpause.core.runs.state import Totals
 from luftpause.core.runs.view import BudgetView, PendingApproval, RunView
-from luftpause.ports.asgi import Message, Receive, Scope, Send, principal_of
+from luftpause.ports.asgi import Message, Receive, Scope, Send, headers_of, principal_of
+from luftpause.services.runtime.early_stream import EarlyStream
 from luftpause.services.runtime.mcp_door.arguments import RUNS_SHOWN
 from luftpause.services.runtime.mcp_door.calls import GONE_KEY
 from luftpause.services.runtime.mcp_door.runtime_door import DoorParts, RuntimeDoor
@@ -41,6 +42,7 @@ from luftpause.telemetry.exposition import rendered
 MCP: Final = "/mcp"
 PATH_SHOWN_MAX: Final = 100
 TASK_SHOWN_MAX: Final = 200
+_REFUSALS: Final = {413: f"the request is longer than {DEFAULT_MAX_REQUEST_BODY_SIZE} bytes"}
 ARGUMENTS_SHOWN_MAX: Final = 2000
 """Characters of a waiting call's arguments, which its person is to see before deciding."""
 
@@ -118,7 +120,42 @@ class _Owned:
                 gone.set()
             return message
 
-        await self._app({**scope, "user": user, GONE_KEY: gone}, heard, send)
+        async def answer(to: Send) -> None:
+            await self._app({**scope, "user": user, GONE_KEY: gone}, heard, _as_json_rpc(to))
+
+        await (EarlyStream(send).around(answer) if _may_wait(scope) else answer(send))
+
+
+def _may_wait(scope: Scope) -> bool:
+    """Whether a request that stands alone may be answered late. In a session the SDK opens the stream at once."""
+    headers = headers_of(scope)
+    takes_streams = b"text/event-stream" in headers.get(b"accept", b"")
+    return headers.get(b"mcp-method") == b"tools/call" and takes_streams
+
+
+def _as_json_rpc(send: Send) -> Send:
+    """Return what sends refusals that the SDK writes as plain text in the shape that clients show."""
+    refused: Message | None = None
+
+    async def sent(message: Message) -> None:
+        nonlocal refused
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            headers = dict(message["headers"])
+            if headers.get(b"content-type", b"").startswith(b"text/plain") or b"content-type" not in headers:
+                refused = message
+                return
+        if refused is None:
+            await send(message)
+            return
+        start, refused = refused, None
+        text = _REFUSALS.get(start["status"]) or message.get("body", b"").decode("utf-8", "replace") or "refused"
+        body = _error(text)
+        length = str(len(body)).encode()
+        headers = {**dict(start["headers"]), b"content-type": b"application/json", b"content-length": length}
+        await send({**start, "headers": list(headers.items())})
+        await send({"type": "http.response.body", "body": body})
+
+    return sent
 
 
 async def _not_found(request: Request, _: Exception) -> Response:

@@ -4,6 +4,7 @@ from mcp_types import Tool
 from luftpause.services.runtime.mcp_door.arguments import complaint
 from luftpause.services.runtime.mcp_door.spawn_schema import SPAWN_ARGUMENTS
 from luftpause.services.runtime.mcp_door.tool_list import TOOLS
+from luftpause.services.runtime.schema_fit import TOO_MUCH
 
 SPAWN = {"type": "object", "properties": SPAWN_ARGUMENTS, "additionalProperties": False, "required": ["task"]}
 
@@ -30,6 +31,32 @@ def test_a_long_name_is_neither_compared_nor_repeated_whole() -> None:
 
 def test_what_fits_has_no_complaint() -> None:
     assert complaint({"task": "x", "maxToolCalls": 2.0, "after": ["run_a"]}, SPAWN) == ""
+
+
+LISTS = [
+    (tool, name, schema["maxItems"])
+    for tool in TOOLS
+    for name, schema in tool.input_schema["properties"].items()
+    if "maxItems" in schema
+]
+
+
+@pytest.mark.parametrize(("tool", "name", "most"), LISTS, ids=lambda value: getattr(value, "name", value))
+@pytest.mark.parametrize("times", [1, 1000])
+def test_a_list_that_is_too_long_is_refused_however_long_it_is(tool: Tool, name: str, most: int, times: int) -> None:
+    items = [f"item {number}" for number in range(most * times + 1)]
+    assert complaint({name: items}, tool.input_schema) == f"{name}: {len(items)} items are too many (maxItems: {most})"
+
+
+def test_every_list_of_a_spawn_can_be_as_long_as_it_may() -> None:
+    lists = {name: [f"item {number}" for number in range(most)] for tool, name, most in LISTS if tool.name == "spawn"}
+    assert len(lists) == 4
+    assert complaint({"task": "x", **lists}, SPAWN) == ""
+
+
+def test_what_is_too_much_to_be_judged_is_refused() -> None:
+    schema = {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "string"}}}}
+    assert complaint({"items": ["x"] * 100_000}, schema) == TOO_MUCH
 
 
 def test_what_no_parser_carries_on_is_refused() -> None:

@@ -17,6 +17,7 @@ from luftpause.ports.turns import TurnReply, TurnRequest
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.runtime.spawning import STANDS_ALONE
 from services.runtime.mcp_door.doors import Door, Mode, both_eras, complaint, content, door, run_of, spawn
+from services.runtime.mcp_door.wire import Wire, messages_in
 from services.runtime.runtime_fakes import FakeTools, hold, in_time, look, look_once, order, text
 
 META = {"luftpause/caller": "by-meta"}
@@ -141,6 +142,28 @@ def test_a_long_await_reports_progress(mode: Mode) -> None:
     assert in_time(live())[:2] == ["0 of 1 runs are over"] * 2
 
 
+@pytest.mark.parametrize("tool", ["await", "run"])
+def test_a_client_that_wants_no_progress_sees_at_once_that_it_is_waited(tool: str) -> None:
+    async def live() -> None:
+        may_end = asyncio.Event()
+
+        async def say(_request: TurnRequest) -> TurnReply:
+            await may_end.wait()
+            return text("done")
+
+        async with door(say) as it, it.client("auto") as client, httpx2.AsyncClient(timeout=30) as http:
+            given = {"handles": [await spawn(client)]} if tool == "await" else {"task": "x"}
+            asked, headers = Wire(http, {}).request("tools/call", {"name": tool, "arguments": given}, tool)
+            async with http.stream("POST", f"{it.url}/mcp", json=asked, headers=headers) as answer:
+                assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
+                assert not may_end.is_set()
+                may_end.set()
+                (told,) = messages_in((await answer.aread()).decode())
+                assert "done" in told["result"]["content"][0]["text"]
+
+    in_time(live())
+
+
 @both_eras
 @pytest.mark.parametrize("tool", ["spawn", "run"])
 def test_what_a_sub_agent_begins_through_this_door_ends_with_it(mode: Mode, tool: str) -> None:
@@ -259,7 +282,7 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("send", {"handle": "run_x", "message": "x"}, "there is no run 'run_x'"),
     ("transcript", {"handle": "run_x"}, "there is no run 'run_x'"),
     ("decide", {"input": "x", "labels": ["one"]}, "labels: ['one'] is too short (minItems: 2)"),
-    ("decide", {"input": "x", "labels": [str(n) for n in range(21)]}, "is too long (maxItems: 20)"),
+    ("decide", {"input": "x", "labels": [str(n) for n in range(21)]}, "21 items are too many (maxItems: 20)"),
     ("decide", {"labels": ["a", "b"]}, "'input' is a required property"),
     ("spawn", {"task": "x", "serviceClass": "urgent"}, "'urgent' is not one of ['interactive', 'batch']"),
     ("spawn", {"task": "x", "maxToolCalls": -1}, "maxToolCalls: -1 is less than the minimum of 0"),

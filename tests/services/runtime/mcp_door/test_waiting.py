@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, InputResponse
+from mcp_types import INVALID_PARAMS, CallToolResult, ElicitResult, InputRequiredResult, InputResponse
 
 from luftpause.ports.turns import TurnReply, TurnRequest
+from luftpause.services.runtime.mcp_door import door as door_module
 from luftpause.services.runtime.orders import RuntimeSettings
 from services.runtime.mcp_door.doors import (
     ASKS,
@@ -336,6 +337,30 @@ def test_without_a_session_the_state_of_run_is_bound_and_outlives_a_restart() ->
             assert isinstance(done, CallToolResult)
             assert content(done)["result"] == "I heard: moon is there"
             assert len(it.world.service.glance().views()) == 1
+
+    in_time(live())
+
+
+def test_without_a_session_state_that_is_too_old_is_refused_and_the_key_finds_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(door_module, "STATE_TTL_S", 1e-6)
+
+    async def live() -> None:
+        async with door() as it, it.client(answer=allow) as client:
+            for key, runs in (({"idempotencyKey": "moon"}, 1), ({}, 3)):
+                arguments = {"task": "find the moon", **ASKS, **key}
+                asked = await ask(client, "run", arguments)
+                assert isinstance(asked, InputRequiredResult)
+                answers = dict.fromkeys(asked.input_requests or {}, ALLOWED)
+                with pytest.raises(MCPError, match="requestState") as refused:
+                    await ask(client, "run", arguments, answers=answers, state=asked.request_state)
+                assert refused.value.error.code == INVALID_PARAMS
+                again = await ask(client, "run", arguments)
+                assert isinstance(again, InputRequiredResult)
+                assert (again.input_requests == asked.input_requests) is bool(key)
+                assert len(it.world.service.glance().views()) == runs
+            assert it.world.tools.made == [], "nothing was allowed"
 
     in_time(live())
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Final, Literal
+from typing import Final, Literal, TypeGuard
 
 import msgspec
 
 from luftpause.core.model.turns import ServiceClass
-from luftpause.services.runtime.schema_fit import misfit
+from luftpause.services.runtime.schema_fit import strictly
 from luftpause.services.runtime.schema_words import shown
 from luftpause.services.runtime.soundness import oddity
 
@@ -16,6 +16,9 @@ RUNS_SHOWN: Final = 200
 
 MESSAGES_SHOWN: Final = 50
 LIKENESS_MIN: Final = 0.6
+STEPS_MAX: Final = 20_000
+"""Of judging arguments: more than all lists at their longest take."""
+
 NAMES_COMPARED_MAX: Final = 100
 """Characters of a name that are compared with the known ones: comparing takes time in the square of them."""
 
@@ -98,11 +101,19 @@ class DecideArguments(msgspec.Struct):
 def complaint(arguments: Mapping[str, object], schema: Mapping[str, object]) -> str:
     """Return what is wrong with a tool's arguments, in words and with the way out; empty for nothing."""
     properties = schema.get("properties")
-    known = list(properties) if isinstance(properties, Mapping) else []
-    for name in arguments:
+    known = properties if isinstance(properties, Mapping) else {}
+    for name, value in arguments.items():
         if name not in known:
-            return _unknown(name, known)
-    return oddity(arguments) or misfit(arguments, schema)
+            return _unknown(name, list(known))
+        if _is_too_long(value, known[name]):
+            return f"{name}: {len(value)} items are too many (maxItems: {known[name]['maxItems']})"
+    return oddity(arguments) or strictly(arguments, schema, STEPS_MAX)
+
+
+def _is_too_long(value: object, declared: Mapping[str, object]) -> TypeGuard[list[object]]:
+    """Whether a list has more items than it may: said before each of them is looked at."""
+    most = declared.get("maxItems")
+    return isinstance(value, list) and isinstance(most, int) and len(value) > most
 
 
 def _unknown(name: str, known: list[str]) -> str:
