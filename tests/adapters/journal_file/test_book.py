@@ -1,7 +1,16 @@
 from dataclasses import replace
 
 from adapters.journal_file.journal_world import AT, UTC_S, Q, R, condensed, finished, spawned, turn
-from luftpause.adapters.journal_file.book import SHORT_LINE_BYTES, Book, Known, Over, Retention, Tidied
+from luftpause.adapters.journal_file.book import (
+    AT_ONCE,
+    SHORT_LINE_BYTES,
+    Book,
+    Known,
+    Over,
+    Retention,
+    Tidied,
+    Tidying,
+)
 from luftpause.adapters.journal_file.lines import Piece, Record
 from luftpause.adapters.journal_file.reading import Span
 from luftpause.core.model.ids import RunId
@@ -25,6 +34,11 @@ def over(book: Book, *runs: RunId, utc_s: float = UTC_S) -> None:
         book.settle(condensed(run), 1)
 
 
+def take_over(book: Book, plan: Tidying, done: Tidied) -> None:
+    for _ in book.end(plan, done):
+        pass
+
+
 def tidy(book: Book) -> Tidied:
     """A compaction as it would come out if every condensed line took ten bytes."""
     plan = book.begin()
@@ -32,7 +46,7 @@ def tidy(book: Book) -> Tidied:
         run: (Piece(plan.segment, 0, each.length),) for run, each in plan.over.items()
     }
     done = Tidied(size=10 * len(pieces), spans={}, pieces=pieces, toolsets={})
-    book.end(plan, done)
+    take_over(book, plan, done)
     return done
 
 
@@ -56,7 +70,7 @@ def test_what_is_over_is_waste_until_it_is_tidied_up() -> None:
     assert isinstance(plan.over[R], Over)
     assert (plan.over[R].length, plan.over[R].short.seq, plan.over[R].short.event) == (200, 2, condensed(R))
     spans = {Q: [Span(10, 100), Span(110, 100)]}
-    book.end(plan, Tidied(size=210, spans=spans, pieces={R: (Piece(1, 0, 200),)}, toolsets={}))
+    take_over(book, plan, Tidied(size=210, spans=spans, pieces={R: (Piece(1, 0, 200),)}, toolsets={}))
     assert (book.waste, book.size, book.begin().over) == (0, 210, {})
     assert book.where(R) == ((Piece(1, 0, 200),), ())
     assert book.where(Q) == ((), (Span(10, 100), Span(110, 100)))
@@ -78,7 +92,7 @@ def test_lines_that_came_during_a_compaction_move_with_the_file() -> None:
     plan = book.begin()
     book.add([record(turn(R), 3)], 30)
     book.add([record(spawned(Q), 1)], 50)
-    book.end(plan, Tidied(size=15, spans={}, pieces={R: (Piece(1, 0, 200),)}, toolsets={}))
+    take_over(book, plan, Tidied(size=15, spans={}, pieces={R: (Piece(1, 0, 200),)}, toolsets={}))
     assert book.where(R) == ((Piece(1, 0, 200),), (Span(15, 30),))
     assert book.where(Q) == ((), (Span(45, 50),))
     assert book.size == 95
@@ -86,6 +100,50 @@ def test_lines_that_came_during_a_compaction_move_with_the_file() -> None:
     again = book.begin()
     assert (again.over[R].pieces, again.over[R].length, again.segment) == ((Piece(1, 0, 200),), 30, 2)
     book.leave()
+
+
+def test_what_comes_while_it_is_taken_over_where_lines_stand_is_found_too() -> None:
+    book = Book(Retention(keep_runs=2 * AT_ONCE))
+    runs = [RunId(f"run_{number:03}") for number in range(2 * AT_ONCE)]
+    over(book, *runs)
+    plan = book.begin()
+    first, last, new = runs[0], runs[-1], RunId("new")
+    book.add([record(turn(last), 3)], 30)
+    pieces: dict[RunId, tuple[Piece, ...]] = {run: (Piece(1, 200 * place, 200),) for place, run in enumerate(runs)}
+    steps = book.end(plan, Tidied(size=1000, spans={}, pieces=pieces, toolsets={}))
+    next(steps)
+    assert book.size == 1030
+    for run in (first, last, new):  # one that was moved already, one that was not, one that there was not
+        book.add([record(finished(run), 4)], 20)
+        book.settle(condensed(run), 1)
+    for _ in steps:
+        pass
+    assert book.where(first) == (pieces[first], (Span(1030, 20),))
+    assert book.where(last) == (pieces[last], (Span(1000, 30), Span(1050, 20)))
+    assert book.where(new) == ((), (Span(1070, 20),))
+    assert book.where(runs[1]) == (pieces[runs[1]], ())
+    again = book.begin()
+    assert {run: each.length for run, each in again.over.items()} == {first: 20, last: 50, new: 20}
+    assert [again.over[run].pieces for run in (first, last, new)] == [pieces[first], pieces[last], ()]
+    assert book.waste == 20 + 50 + 20 + 2 * SHORT_LINE_BYTES
+    book.leave()
+
+
+def test_a_run_that_is_forgotten_while_it_is_taken_over_where_lines_stand_is_gone() -> None:
+    book = Book(Retention(keep_runs=2 * AT_ONCE - 1))
+    runs = [RunId(f"run_{number:03}") for number in range(2 * AT_ONCE)]
+    over(book, *reversed(runs[1:]), runs[0])
+    plan = book.begin()
+    pieces: dict[RunId, tuple[Piece, ...]] = {run: (Piece(1, 0, 200),) for run in runs}
+    steps = book.end(plan, Tidied(size=1000, spans={}, pieces=pieces, toolsets={}))
+    next(steps)
+    gone = book.expire(UTC_S)
+    for _ in steps:
+        pass
+    assert gone == (runs[-1],)
+    assert (book.where(runs[-1]), book.where(runs[0])) == (None, ((Piece(1, 0, 200),), ()))
+    assert book.dead_segments() == []
+    assert book.begin().forgotten == {runs[-1]}
 
 
 def test_the_oldest_trees_go_first_and_whole() -> None:
@@ -135,7 +193,7 @@ def test_a_segment_is_dead_once_all_its_runs_are_forgotten_and_says_so_once() ->
     assert book.dead_segments() == []
     plan = book.begin()
     assert plan.forgotten == {R}
-    book.end(plan, Tidied(size=10, spans={}, pieces={}, toolsets={}))
+    take_over(book, plan, Tidied(size=10, spans={}, pieces={}, toolsets={}))
     assert (book.waste, book.begin().forgotten) == (0, frozenset())
 
 
@@ -144,7 +202,7 @@ def test_a_run_that_is_forgotten_during_a_compaction_leaves_a_dead_segment() -> 
     over(book, R)
     plan = book.begin()
     assert book.expire(UTC_S) == (R,)
-    book.end(plan, Tidied(size=10, spans={}, pieces={R: (Piece(1, 0, 200),)}, toolsets={}))
+    take_over(book, plan, Tidied(size=10, spans={}, pieces={R: (Piece(1, 0, 200),)}, toolsets={}))
     assert book.dead_segments() == [1]
     assert book.begin().forgotten == {R}, "its short line stands in the new file"
 
@@ -174,7 +232,7 @@ def test_a_list_of_tools_goes_with_whoever_names_it_and_stays_with_whoever_stays
     late = RunId("late")
     book.add([replace(record(spawned(late), 1), toolset="def")], 60, 20)
     pieces: dict[RunId, tuple[Piece, ...]] = {R: (Piece(1, 0, 30), Piece(1, 30, 70))}
-    book.end(plan, Tidied(size=110, spans={Q: [Span(40, 70)]}, pieces=pieces, toolsets={"abc": Span(10, 30)}))
+    take_over(book, plan, Tidied(size=110, spans={Q: [Span(40, 70)]}, pieces=pieces, toolsets={"abc": Span(10, 30)}))
     assert book.where(R) == (pieces[R], ())
     assert book.where(Q) == ((), (Span(10, 30), Span(40, 70)))
     assert book.where(late) == ((), (Span(110, 20), Span(130, 60)))

@@ -4,7 +4,7 @@ Owned by the event loop. Nothing in here touches the disk.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +15,9 @@ from luftpause.core.runs.condensing import RunCondensed
 
 SHORT_LINE_BYTES: Final = 500
 """What a condensed run's line is taken to measure where nobody remembers."""
+
+AT_ONCE: Final = 100
+"""Runs that `Book.end` moves in one step: about a millisecond of work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,7 @@ class Known:
     Attributes:
         pieces: its lines in the archive.
         spans: its lines in the main file, after those; none when a condensed record stands there for them.
-        short: what is to stand for its lines, None while it lives.
+        ready: how its lines are to be put away, None while it lives.
         over: whether it is; then it counts for retention.
         at: when its last record was written, on its tree's clock; `utc_s` for people and for retention.
         toolset: the list of tools that its lines in the main file name, empty if they name none.
@@ -47,7 +50,7 @@ class Known:
     seq: int = 0
     pieces: tuple[Piece, ...] = ()
     spans: list[Span] = field(default_factory=list)
-    short: Record | None = None
+    ready: "Over | None" = None
     over: bool = False
     at: ActiveMs = BEGINNING
     utc_s: float = 0.0
@@ -230,14 +233,8 @@ class Book:
         known = self._known.get(kept.run)
         if known is None or known.over or not known.spans:
             return
-        known.short = Record(
-            seq=known.seq,
-            tree=known.tree,
-            epoch=epoch,
-            at=known.at,
-            utc_s=known.utc_s,
-            event=kept,
-        )
+        short = Record(seq=known.seq, tree=known.tree, epoch=epoch, at=known.at, utc_s=known.utc_s, event=kept)
+        known.ready = Over(short, known.pieces, known.length(), known.toolset)
         self._close(known)
         self.waste += known.waste()
 
@@ -266,15 +263,11 @@ class Book:
         self._since = {}
         return Tidying(
             size=self.size,
-            over={
-                run: Over(known.short, known.pieces, known.length(), known.toolset)
-                for run, known in self._loose.items()
-                if known.short is not None
-            },
+            over={run: known.ready for run, known in self._loose.items() if known.ready is not None},
             forgotten=frozenset(self._forgotten),
             segment=self._segment_last + 1,
             toolsets=self.lists.begin(),
-            staying=frozenset(known.toolset for known in self._loose.values() if known.short is None and known.toolset),
+            staying=frozenset(known.toolset for known in self._loose.values() if known.ready is None and known.toolset),
         )
 
     def leave(self) -> None:
@@ -282,32 +275,42 @@ class Book:
         self._since = None
         self.lists.leave()
 
-    def end(self, plan: Tidying, done: Tidied) -> None:
-        """Take over what came of it: the main file is another one now."""
-        since, self._since = self._since or {}, None
+    def end(self, plan: Tidying, done: Tidied) -> Iterator[None]:
+        """Take over, in steps, what came of it: from the first one on the main file is another one.
+
+        Records may be added and runs settled between the steps. Until the last one `where` is not to be asked.
+        """
+        before, self._since = self._since or {}, {}
         shift = done.size - plan.size
         self.lists.end(done.toolsets, shift)
         self.size += shift
         self._segment_last = plan.segment
         if done.pieces:
             self._segments.setdefault(plan.segment, 0)
-        for run, pieces in done.pieces.items():
-            known = self._known.get(run)
-            if known is not None:  # it may have been forgotten meanwhile
-                known.pieces = (*known.pieces, *pieces)
-                known.toolset = ""
-                for piece in pieces:
-                    self._count(piece, 1)
-        for run in list(self._loose):
-            known = self._loose[run]
-            later = [Span(span.offset + shift, span.length) for span in since.get(run, ())]
-            known.spans = done.spans.get(run, []) + later
-            if not later and run in plan.over:
-                known.short = None
-                del self._loose[run]
+        for place, (run, known) in enumerate(list(self._loose.items()), start=1):
+            if self._known.get(run) is known:  # it may have been forgotten meanwhile
+                moved = [Span(span.offset + shift, span.length) for span in before.get(run, ())]
+                self._move(run, known, done, moved + self._since.get(run, []))
+            if place % AT_ONCE == 0:
+                yield
+        self._since = None
         self._forgotten -= plan.forgotten
         self.waste = len(self._forgotten) * SHORT_LINE_BYTES
-        self.waste += sum(known.waste() for known in self._loose.values() if known.short is not None)
+        self.waste += sum(known.waste() for known in self._loose.values() if known.ready is not None)
+
+    def _move(self, run: RunId, known: Known, done: Tidied, later: list[Span]) -> None:
+        """Note where a run's lines stand now. `later`: those that came since the compaction began."""
+        pieces = done.pieces.get(run, ())
+        for piece in pieces:
+            self._count(piece, 1)
+        if pieces:
+            known.pieces, known.toolset = (*known.pieces, *pieces), ""
+        known.spans = done.spans.get(run, []) + later
+        if not known.spans:
+            known.ready = None
+            del self._loose[run]
+        elif known.ready is not None:
+            known.ready = Over(known.ready.short, known.pieces, known.length(), known.toolset)
 
     def dead_segments(self) -> Sequence[int]:
         """Return the segments that no run needs any more, once."""
@@ -326,9 +329,9 @@ class Book:
 
     def _reopen(self, known: Known) -> None:
         known.over = False
-        if known.short is not None:
+        if known.ready is not None:
             self.waste -= known.waste()
-            known.short = None
+            known.ready = None
         self._live(known.tree).open += 1
 
     def _live(self, tree: RunId) -> _Tree:
@@ -346,7 +349,7 @@ class Book:
             known = self._known.pop(run)
             self._loose.pop(run, None)
             # Settled lines count as waste already.
-            self.waste += SHORT_LINE_BYTES if known.short is None else 0
+            self.waste += SHORT_LINE_BYTES if known.ready is None else 0
             for piece in known.pieces:
                 self._count(piece, -1)
         self._forgotten.update(runs)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from luftpause.adapters.journal_file.book import Book, Retention
+from luftpause.adapters.journal_file.book import Book, Retention, Tidied, Tidying
 from luftpause.adapters.journal_file.compaction import MAIN, Compaction, StoppedError, segment_name
 from luftpause.adapters.journal_file.disk import Folder, Held
 from luftpause.adapters.journal_file.lines import VERSION, NewerVersionError, Record, encode
@@ -103,10 +103,17 @@ class FileJournal:
         now = self._clock.utc()
         first, toolset, lists = self._listed(journal.book, entries[0].event)
         records = [
-            Record(seq=known + place, tree=tree, epoch=epoch, at=entry.at, utc_s=now, event=entry.event)
+            Record(
+                seq=known + place,
+                tree=tree,
+                epoch=epoch,
+                at=entry.at,
+                utc_s=now,
+                event=first if place == 1 else entry.event,
+                toolset=toolset if place == 1 else "",
+            )
             for place, entry in enumerate(entries, start=1)
         ]
-        records[0] = replace(records[0], event=first, toolset=toolset)
         lines = b"".join(map(encode, records))
         journal.book.add(records, len(lines), len(lists))
         try:
@@ -191,9 +198,8 @@ class FileJournal:
         try:
             await writer.call(_nothing)  # all that the plan counts on is on the disk then
             done = await asyncio.to_thread(work.write)
-            journal.exchange = writer.exchange(work.follow, self._folder.sync)
+            journal.exchange = asyncio.create_task(self._exchange(journal, work, plan, done), name="journal exchange")
             await journal.exchange
-            book.end(plan, done)
         except (OSError, StoppedError) as error:
             journal.exchange = None
             book.leave()
@@ -209,6 +215,12 @@ class FileJournal:
             logger.info("journal_compacted", extra={"runs": len(plan.over), "forgotten": len(plan.forgotten)})
         finally:
             journal.exchange = journal.tidying = None
+
+    async def _exchange(self, journal: _Open, work: Compaction, plan: Tidying, done: Tidied) -> None:
+        """Let the new main file be the one, and the loop go on while it is taken over where each line stands."""
+        await journal.writer.exchange(work.follow, self._folder.sync)
+        for _ in journal.book.end(plan, done):
+            await asyncio.sleep(0)
 
     def _remove(self, segments: Iterable[int]) -> None:
         for segment in segments:

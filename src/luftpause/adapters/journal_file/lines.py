@@ -72,6 +72,7 @@ def _kind(event_type: type[Event | RunCondensed]) -> str:
 _TYPES: Final[dict[str, type[Event | RunCondensed]]] = {
     _kind(event_type): event_type for event_type in (*get_args(Event), RunCondensed)
 }
+_KINDS: Final = {event_type: kind for kind, event_type in _TYPES.items()}
 _DECODERS: Final = {kind: msgspec.json.Decoder(event_type) for kind, event_type in _TYPES.items()}
 _HEAD: Final = msgspec.json.Decoder(_Head)
 
@@ -102,7 +103,7 @@ def encode(record: Record) -> bytes:
         "epoch": record.epoch,
         "at": record.at,
         "t": datetime.fromtimestamp(record.utc_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
-        "kind": _kind(type(record.event)),
+        "kind": _KINDS[type(record.event)],
     }
     if isinstance(record.event, RunCondensed):
         fields["archive"] = record.archive

@@ -170,7 +170,8 @@ class HttpTurns:
                     if assembler.is_full:
                         logger.warning("turn_without_end", extra={"run": course.run})
                         break
-                return replace(assembler.finished(may_call=may_call), parent=_parent_in(exchange))
+                reply, parent = assembler.finished(may_call=may_call), _parent_in(exchange)
+                return reply if parent is None else replace(reply, parent=parent)
             finally:
                 exchange.close()
 

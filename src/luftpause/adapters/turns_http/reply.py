@@ -67,6 +67,9 @@ class _Chunk(msgspec.Struct):
     error: object = None
 
 
+_CHUNKS: Final = msgspec.json.Decoder(_Chunk)
+
+
 class _ErrorText(msgspec.Struct):
     message: str
 
@@ -180,12 +183,12 @@ class ReplyAssembler:
 
 def _chunk_in(data: bytes) -> _Chunk:
     try:
-        return msgspec.json.decode(data, type=_Chunk)
+        return _CHUNKS.decode(data)
     except msgspec.DecodeError:
         whole = mended(data)  # some engines cut a text in the middle of an emoji
         if whole == data:
             raise
-        return msgspec.json.decode(whole, type=_Chunk)
+        return _CHUNKS.decode(whole)
 
 
 def _is_whole(arguments: list[str]) -> bool:

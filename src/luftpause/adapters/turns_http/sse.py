@@ -7,6 +7,7 @@ in a reply that nobody notices, so such a stream is an error instead.
 from typing import Final
 
 EVENT_BYTES_MAX: Final = 8 * 1024 * 1024
+_DATA: Final = b"data: "
 
 
 class EventTooLongError(Exception):
@@ -19,7 +20,6 @@ class EventReader:
     def __init__(self) -> None:
         self._rest = b""
         self._data: list[bytes] = []
-        self._size = 0
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Return the data of the events that `piece` completes, lines joined by newlines.
@@ -30,20 +30,20 @@ class EventReader:
         done: list[bytes] = []
         lines = (self._rest + piece).split(b"\n")
         self._rest = lines.pop()
-        if len(self._rest) + self._size > EVENT_BYTES_MAX:
+        for ended in lines:
+            line = ended.removesuffix(b"\r")
+            if line.startswith(_DATA):
+                self._data.append(line[len(_DATA) :])
+            elif line:
+                self._take_unusual(line)
+            elif self._data:
+                done.append(b"\n".join(self._data))
+                self._data = []
+        if len(self._rest) + sum(map(len, self._data)) > EVENT_BYTES_MAX:
             raise EventTooLongError(f"an event of more than {EVENT_BYTES_MAX} bytes")
-        for line in lines:
-            self._take(line.removesuffix(b"\r"), done)
         return done
 
-    def _take(self, line: bytes, done: list[bytes]) -> None:
-        if not line:
-            if self._data:
-                done.append(b"\n".join(self._data))
-            self._data, self._size = [], 0
-            return
+    def _take_unusual(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
-        if name == b"data":
-            value = value.removeprefix(b" ")
+        if name == b"data":  # without the space, or without a value
             self._data.append(value)
-            self._size += len(value)

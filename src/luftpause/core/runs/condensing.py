@@ -3,7 +3,7 @@
 Its conversation and its tools are in the journal's archive; whoever wants them reads the history back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, assert_never
@@ -126,8 +126,10 @@ def restore(state: State, kept: RunCondensed) -> State:
     return state
 
 
-def forget(state: State, runs: Iterable[RunId]) -> State:
+def forget(state: State, runs: Sequence[RunId]) -> State:
     """Return the state without these runs: whole trees that are over."""
+    if not runs:
+        return state
     left, trees, keys = state.runs, state.trees, state.keys
     for run in runs:
         known = left.get(run)

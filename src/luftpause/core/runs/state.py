@@ -140,6 +140,7 @@ class Cancelled:
     exceeded: Exceeded | None = None
 
 
+_OVER: Final = (Finished, Failed, Cancelled)
 Phase: TypeAlias = WaitingForRuns | Generating | CallingTools | Concluding | Failing | Finished | Failed | Cancelled
 
 
@@ -187,7 +188,7 @@ class Run:
     @property
     def is_over(self) -> bool:
         """Whether it does nothing any more, unless it finished and is sent a message."""
-        return isinstance(self.phase, Finished | Failed | Cancelled)
+        return isinstance(self.phase, _OVER)
 
     @property
     def model(self) -> ModelName:

@@ -36,7 +36,8 @@ class RuntimeMetrics:
         self._spawned = Counter("luftpause_runtime_runs_spawned", "Runs begun", registry=self._registry)
         self._ended = Counter("luftpause_runtime_runs_ended", "Runs over", ["how"], registry=self._registry)
         self._turns = Counter("luftpause_runtime_turns", "Turns taken", registry=self._registry)
-        self._tokens = Counter("luftpause_runtime_tokens", "Tokens of turns", ["kind"], registry=self._registry)
+        tokens = Counter("luftpause_runtime_tokens", "Tokens of turns", ["kind"], registry=self._registry)
+        self._prompt_tokens, self._completion_tokens = tokens.labels("prompt"), tokens.labels("completion")
         self._failed_turns = Counter("luftpause_runtime_turns_failed", "Turns not to be had", registry=self._registry)
         self._asked = Counter(
             "luftpause_runtime_approvals_asked", "Tool calls that a person must allow", registry=self._registry
@@ -58,7 +59,8 @@ class RuntimeMetrics:
         self._tool_seconds = Histogram(
             "luftpause_runtime_tool_seconds", "Tool calls, waiting included", buckets=_SECONDS, registry=self._registry
         )
-        self._calls = Counter("luftpause_runtime_tool_calls", "Tool calls settled", ["how"], registry=self._registry)
+        calls = Counter("luftpause_runtime_tool_calls", "Tool calls settled", ["how"], registry=self._registry)
+        self._answered, self._failed, self._rejected = map(calls.labels, ("answered", "failed", "rejected"))
 
     def count(self, event: Event) -> None:
         """Count one durable event."""
@@ -68,9 +70,9 @@ class RuntimeMetrics:
             case TurnTaken() | TurnFailed():
                 self._count_turn(event)
             case ToolCallRejected():
-                self._calls.labels("rejected").inc()
+                self._rejected.inc()
             case ToolReturned():
-                self._calls.labels("failed" if event.failed else "answered").inc()
+                (self._failed if event.failed else self._answered).inc()
                 self._tool_seconds.observe(event.took_ms / 1000)
             case ApprovalAsked():
                 self._asked.inc()
@@ -93,8 +95,8 @@ class RuntimeMetrics:
             if call.recovered_from:
                 self._recovered.labels(call.recovered_from).inc()
         if event.usage is not None:
-            self._tokens.labels("prompt").inc(event.usage.prompt_tokens)
-            self._tokens.labels("completion").inc(event.usage.completion_tokens)
+            self._prompt_tokens.inc(event.usage.prompt_tokens)
+            self._completion_tokens.inc(event.usage.completion_tokens)
 
     def _count_end(self, event: Ending) -> None:
         self._ended.labels(type(event).__name__.removeprefix("Run").lower()).inc()

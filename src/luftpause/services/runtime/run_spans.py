@@ -7,9 +7,9 @@ process goes on in its trace, and whichever process sees its end tells of it.
 
 import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Final, Self
 
 from luftpause.core.model.ids import RunId
 from luftpause.core.model.traces import TraceContext, context_in, span_of, trace_of
@@ -27,35 +27,92 @@ _CUT_OFF: Final = "cancelled"
 
 
 class Work:
-    """A turn or a tool call under way. `header` is its `traceparent`, empty for none."""
+    """A turn or a tool call under way, as a block. Nobody is told of it: most runtimes have no tracer.
+
+    Attributes:
+        header: its `traceparent`, empty for none.
+    """
+
+    __slots__ = ("header",)
 
     def __init__(self, header: str) -> None:
         self.header = header
-        self.attributes: dict[str, Attribute] = {}
-        self.error = ""
 
-    def failed(self, kind: str, error: str) -> None:
-        """Take in that it failed. `error` is for people."""
-        self.attributes[words.ERROR_TYPE] = kind
-        self.error = error
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """It is over."""
 
     def replied(self, reply: TurnReply) -> None:
         """Take in a model's reply."""
-        if reply.finish:
-            self.attributes[words.FINISH_REASONS] = (reply.finish,)
-        usage = reply.usage
-        if usage is not None:
-            self.attributes[words.INPUT_TOKENS] = usage.prompt_tokens
-            self.attributes[words.OUTPUT_TOKENS] = usage.completion_tokens
-            if usage.cached_tokens is not None:
-                self.attributes[words.CACHED_TOKENS] = usage.cached_tokens
 
     def returned(self, outcome: ToolOutcome) -> None:
-        """Take in how a tool ended. What it said is no attribute: spans hold no content."""
+        """Take in how a tool ended. What it said is nobody's business: spans hold no content."""
+
+
+class _ToldWork(Work):
+    """One whose span is told when the block is left."""
+
+    __slots__ = ("_at", "_attributes", "_began_ns", "_error", "_kind", "_name", "_tracer")
+
+    def __init__(
+        self, tracer: Tracer, at: TraceContext, name: str, kind: SpanKind, attributes: Mapping[str, Attribute]
+    ) -> None:
+        super().__init__(at.header)
+        self._tracer = tracer
+        self._at = at
+        self._name = name
+        self._kind = kind
+        self._attributes = dict(attributes)
+        self._error = ""
+        self._began_ns = time.time_ns()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        match error:
+            case asyncio.CancelledError():
+                self._failed(_CUT_OFF, _CUT_OFF)
+            case TurnFailedError():
+                self._failed("turn_failed", str(error))
+            case Exception():
+                self._failed(type(error).__name__, str(error))
+            case _:
+                pass
+        self._tracer.ended(
+            Span(
+                name=self._name,
+                at=self._at,
+                kind=self._kind,
+                began_ns=self._began_ns,
+                ended_ns=time.time_ns(),
+                attributes=self._attributes,
+                error=self._error,
+            )
+        )
+
+    def replied(self, reply: TurnReply) -> None:
+        if reply.finish:
+            self._attributes[words.FINISH_REASONS] = (reply.finish,)
+        usage = reply.usage
+        if usage is not None:
+            self._attributes[words.INPUT_TOKENS] = usage.prompt_tokens
+            self._attributes[words.OUTPUT_TOKENS] = usage.completion_tokens
+            if usage.cached_tokens is not None:
+                self._attributes[words.CACHED_TOKENS] = usage.cached_tokens
+
+    def returned(self, outcome: ToolOutcome) -> None:
         if outcome.unknown:
-            self.failed("outcome_unknown", "the call broke off and may have taken effect")
+            self._failed("outcome_unknown", "the call broke off and may have taken effect")
         elif outcome.failed:
-            self.failed("tool_error", "the tool failed")
+            self._failed("tool_error", "the tool failed")
+
+    def _failed(self, kind: str, error: str) -> None:
+        self._attributes[words.ERROR_TYPE] = kind
+        self._error = error
 
 
 class RunSpans:
@@ -65,22 +122,25 @@ class RunSpans:
         self._tracer = tracer
         self._went_on: dict[RunId, int] = {}
 
-    @contextmanager
-    def turn(self, state: State, action: TakeTurn) -> Iterator[Work]:
+    def turn(self, state: State, action: TakeTurn) -> Work:
         """Tell of a turn when the block is left."""
+        run = state.runs[action.run]
+        if self._tracer is None:
+            return Work(run.spawn.traceparent)
         attributes: dict[str, Attribute] = {
             words.OPERATION: words.CHAT,
             words.PROVIDER: words.OURSELVES,
             words.REQUEST_MODEL: action.model,
             words.CONVERSATION: action.run,
         }
-        with self._work(state.runs[action.run], state, f"{words.CHAT} {action.model}", SpanKind.CLIENT) as work:
-            work.attributes.update(attributes)
-            yield work
+        at = place_of(run, state).below(fresh_span())
+        return _ToldWork(self._tracer, at, f"{words.CHAT} {action.model}", SpanKind.CLIENT, attributes)
 
-    @contextmanager
-    def call(self, state: State, action: CallTool) -> Iterator[Work]:
+    def call(self, state: State, action: CallTool) -> Work:
         """Tell of a tool call when the block is left."""
+        run = state.runs[action.run]
+        if self._tracer is None:
+            return Work(run.spawn.traceparent)
         attributes: dict[str, Attribute] = {
             words.OPERATION: words.EXECUTE_TOOL,
             words.TOOL_NAME: action.tool,
@@ -88,10 +148,8 @@ class RunSpans:
             words.TOOL_TYPE: "extension",
             words.CONVERSATION: action.run,
         }
-        name = f"{words.EXECUTE_TOOL} {action.tool}"
-        with self._work(state.runs[action.run], state, name, SpanKind.INTERNAL) as work:
-            work.attributes.update(attributes)
-            yield work
+        at = place_of(run, state).below(fresh_span())
+        return _ToldWork(self._tracer, at, f"{words.EXECUTE_TOOL} {action.tool}", SpanKind.INTERNAL, attributes)
 
     def happened(self, event: Event, before: State, after: State) -> None:
         """Take in what happened to a run: its end is told, and when it goes on after one is noted."""
@@ -106,38 +164,6 @@ class RunSpans:
             self._went_on[event.run] = time.time_ns()
         elif run.is_over and not known.is_over:
             self._tell(self._tracer, run, after, _failure_in(event))
-
-    @contextmanager
-    def _work(self, run: Run, state: State, name: str, kind: SpanKind) -> Iterator[Work]:
-        if self._tracer is None:
-            yield Work(run.spawn.traceparent)
-            return
-        at = place_of(run, state).below(fresh_span())
-        work = Work(at.header)
-        began_ns = time.time_ns()
-        try:
-            yield work
-        except asyncio.CancelledError:
-            work.failed(_CUT_OFF, _CUT_OFF)
-            raise
-        except TurnFailedError as error:
-            work.failed("turn_failed", str(error))
-            raise
-        except Exception as error:
-            work.failed(type(error).__name__, str(error))
-            raise
-        finally:
-            self._tracer.ended(
-                Span(
-                    name=name,
-                    at=at,
-                    kind=kind,
-                    began_ns=began_ns,
-                    ended_ns=time.time_ns(),
-                    attributes=work.attributes,
-                    error=work.error,
-                )
-            )
 
     def _tell(self, tracer: Tracer, run: Run, state: State, failure: tuple[str, str] = ("", "")) -> None:
         """Tell of a run from its beginning, or from where it went on, until now."""

@@ -21,9 +21,10 @@ KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 def kinds_of(schema: Mapping[str, object]) -> tuple[str, ...]:
     """Return the types that a schema names, or those of the only values that it allows; empty when it does not say."""
     wanted = schema.get("type")
-    names = [wanted] if isinstance(wanted, str) else wanted
-    if _is_names(names):
-        return tuple(names)
+    if isinstance(wanted, str):
+        return (wanted,)
+    if _is_names(wanted):
+        return tuple(wanted)
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     known = {type(choice) for choice in choices} if isinstance(choices, list) else set()
     return tuple(name for name in KINDS if known & set(KINDS[name]))
