@@ -1,9 +1,10 @@
 import asyncio
+import time
 
 import pytest
 
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, RunId
-from luftpause.core.runs.events import Limits, MessageSent, RunFinished
+from luftpause.core.runs.events import Limits, MessageSent, RunCancelled, RunFinished
 from luftpause.core.runs.messages import AssistantMessage, UserMessage
 from luftpause.core.runs.replay import History
 from luftpause.core.runs.view import RunStatus, RunView
@@ -23,7 +24,7 @@ from services.runtime.runtime_fakes import (
     runtime,
     text,
 )
-from testkit.virtual_time import let_pass, run_virtual
+from testkit.virtual_time import VirtualLoop, let_pass, run_virtual
 
 ME = ANONYMOUS_PRINCIPAL
 
@@ -78,6 +79,46 @@ def test_the_clock_of_a_budget_stands_still_while_no_runtime_is_up() -> None:
             assert world.service.look(ME, [run])[0].status is RunStatus.RUNNING
             await let_pass(2)
             assert world.service.look(ME, [run])[0].error == "budget exceeded: seconds 60/60"
+
+    run_virtual(live())
+
+
+@pytest.mark.parametrize("jump_s", [-10 * 365 * 86_400, 10 * 365 * 86_400])
+def test_a_wall_clock_that_jumps_moves_no_deadline(monkeypatch: pytest.MonkeyPatch, jump_s: float) -> None:
+    async def live() -> None:
+        async with runtime(hold) as world:
+            run = await world.service.spawn(order(budget=Limits(seconds=60)))
+            await let_pass(30)
+            wall = time.time() + jump_s
+            monkeypatch.setattr(time, "time", lambda: wall)
+            child = await world.service.spawn(order(parent=run))
+            assert not await world.service.wait(ME, [child], "all", 29)
+            assert await world.service.wait(ME, [child], "all", 2)
+            assert world.service.look(ME, [run])[0].error == "budget exceeded: seconds 60/60"
+
+    run_virtual(live())
+
+
+def test_what_is_overdue_after_a_suspension_happens_once() -> None:
+    async def live() -> None:
+        async with runtime(hold) as world:
+            family = [await world.service.spawn(order(budget=Limits(seconds=60)))]
+            family += [await world.service.spawn(order(parent=family[0], budget=Limits(seconds=90))) for _ in range(2)]
+            free = await world.service.spawn(order())
+            waiting = asyncio.create_task(world.service.wait(ME, [free], "all", 300))
+            await let_pass(1)
+            loop = asyncio.get_running_loop()
+            assert isinstance(loop, VirtualLoop)
+            loop.now += 3600  # no timer in between got its turn
+            for run in family:
+                error = (await ended(world, run)).error
+                assert error in ("budget exceeded: seconds 3601/60", "budget exceeded: seconds 3601/90")
+            assert await waiting is False
+            await let_pass(3600)
+            for run in family:
+                ends = [entry for entry in world.journal.kept[run] if isinstance(entry.event, RunCancelled)]
+                assert len(ends) == 1
+            assert world.service.look(ME, [free])[0].status is RunStatus.RUNNING
 
     run_virtual(live())
 
