@@ -45,3 +45,10 @@ def test_both_policies_load_models_alike() -> None:
     loads = {arm: simulate(scenario, arm, 1).figures.loads for arm in LAUNCHING_ARMS}
     assert loads["working-set"] <= 1.1 * loads["turn-admission"], loads
     assert loads["working-set"] <= 0.5 * loads["llama-swap"], loads
+
+
+def test_a_single_run_beside_a_crowd_gets_most_of_what_it_could_use_alone() -> None:
+    scenario = msgspec.structs.replace(load_scenario("w4-crowd"), minutes=3.0)
+    fairness = simulate(scenario, "working-set", 1).figures.fairness
+    assert fairness is not None
+    assert fairness > 0.92

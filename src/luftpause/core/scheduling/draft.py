@@ -29,7 +29,8 @@ from luftpause.core.scheduling.state import (
     State,
     Turn,
 )
-from luftpause.core.scheduling.working_set.seats import keeping, opened, seated, unseated
+from luftpause.core.scheduling.working_set.guests import taken
+from luftpause.core.scheduling.working_set.seats import booked_in, keeping, opened, unseated
 
 
 class Draft:
@@ -249,18 +250,23 @@ class Draft:
         arrival = turn.arrival
         self.turns = self.turns.set(arrival.turn, turn)
         replica = self.replicas[turn.replica]
-        in_flight = replica.in_flight + 1
+        in_flight, seat, policy = replica.in_flight + 1, replica.seat, self.limits.working_set
+        if turn.tokens:
+            self.working_set, seat = booked_in(self.working_set, seat, turn, policy)
         busier = replica._replace(
             in_flight=in_flight,
             peak=in_flight if in_flight > replica.peak else replica.peak,
             placed=replica.placed + 1,
             batch=replica.batch + (arrival.service_class is ServiceClass.BATCH),
             returning=replica.returning + turn.returning,
-            seat=seated(replica.seat, turn) if turn.tokens else replica.seat,
+            seat=seat,
         )
         self.replicas = self.replicas.set(turn.replica, busier)
+        if seat.guests is not replica.seat.guests:
+            self.stir(turn.replica)  # more is left to others beside more guests
         payer = arrival.principal, arrival.caller
-        self._set_standings(self.standings.placed(payer, turn.seq, turn.service), payer)
+        service = (0, 0) if policy is None else policy.weights.weighed(payer, turn.service)
+        self._set_standings(self.standings.placed(payer, turn.seq, service), payer)
         self.is_review_due |= self.residency.is_pressed
 
     def discharge(self, turn: Turn) -> None:
@@ -268,6 +274,8 @@ class Draft:
         arrival = turn.arrival
         self.turns = self.turns.delete(arrival.turn)
         replica = self.replicas[turn.replica]
+        if turn.tokens:
+            self.working_set = taken(self.working_set, (arrival.principal, arrival.caller), -turn.tokens)
         if replica.in_flight == 1 and not replica.declared and replica.spec is not None:
             self.drop_replica(turn.replica)
         else:

@@ -156,7 +156,8 @@ def _open_for_all(draft: Draft, replica: Replica) -> Replica:
     claim = replica.seat.claimed_by
     if claim is None:
         return replica
-    draft.unclaim(draft.held[claim])
+    held = draft.unclaim(draft.held[claim])
+    draft.stir(held.pool)  # it may close another one now
     return draft.replicas[replica.replica]
 
 
