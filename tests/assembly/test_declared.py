@@ -108,6 +108,23 @@ def test_a_key_that_is_set_arrives(key: str, value: object, read: Reader, expect
     assert read(Config()) != expected
 
 
+def test_weights_of_principals_and_callers_reach_the_policy_that_weighs() -> None:
+    config = msgspec.convert(
+        {
+            "principals": [
+                {"name": "alice", "token_env": "A", "weight": 2},
+                {"name": "bob", "token_env": "B"},
+            ],
+            "scheduler": {"policy": "working-set", "caller_weights": {"ci": 0.5}},
+        },
+        Config,
+    )
+    limits = scheduler_settings(config).limits.working_set
+    assert limits is not None
+    assert dict(limits.weights.principals) == {"alice": 2.0}
+    assert dict(limits.weights.callers) == {"ci": 0.5}
+
+
 def test_the_defaults_of_the_file_are_those_of_the_settings() -> None:
     config = Config()
     assert dataplane_settings(config) == DataplaneSettings()

@@ -89,6 +89,18 @@ def test_the_default_and_a_full_configuration_are_fine() -> None:
             "principals[0].token_env: is empty; name the environment variable that holds the token",
         ),
         (alice(classes=["batch", "batch"]), "principals[0].classes: names a class twice"),
+        (
+            {**alice(weight=0.0), "scheduler": {"policy": "working-set"}},
+            "principals[0].weight: expected a number from 0.01 to 100, got 0.0",
+        ),
+        (
+            {"scheduler": {"policy": "working-set", "caller_weights": {"ci": float("nan")}}},
+            "scheduler.caller_weights.ci: expected a number from 0.01 to 100, got nan",
+        ),
+        (
+            {"scheduler": {"caller_weights": {"ci": 0.5}}},
+            "scheduler.caller_weights.ci: policy 'turn-admission' weighs nobody; set policy = \"working-set\"",
+        ),
         ({"dataplane": {"host": ""}}, "dataplane.host: expected a host name or address, got ''"),
         ({"runtime": {"host": "a b"}}, "runtime.host: expected a host name or address, got 'a b'"),
         ({"scheduler": {"probe_period": "0s"}}, "scheduler.probe_period: must be longer than zero"),

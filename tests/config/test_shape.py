@@ -30,6 +30,7 @@ class Every(msgspec.Struct, forbid_unknown_fields=True):
     choice: Literal["a", "b"] = "a"
     texts: list[str] = []
     variables: dict[str, str] = {}
+    shares: dict[str, float] = {}
     tables: list[Inner] = []
 
 
@@ -53,6 +54,8 @@ EVERY = inspect.type_info(Every)
         ({"texts": "x"}, [("texts", "expected a list, each a string, got 'x'")]),
         ({"texts": ["x", 1]}, [("texts[1]", "expected a string, got 1")]),
         ({"variables": []}, [("variables", "expected a table of strings, got a list")]),
+        ({"shares": {"X": 1, "Y": 0.5}}, []),
+        ({"shares": 1}, [("shares", "expected a table, each a number, got 1")]),
         ({"variables": {"X": 1}}, [("variables.X", "expected a string, got 1")]),
         (
             {"tables": {}},

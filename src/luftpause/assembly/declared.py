@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from immutables import Map
+
 from luftpause.adapters.journal_file.book import Retention
 from luftpause.adapters.journal_file.journal import Upkeep
 from luftpause.adapters.keyring import Key
@@ -15,7 +17,7 @@ from luftpause.config.problems import ConfigError, Problem
 from luftpause.config.schema import Config
 from luftpause.config.units import seconds, size_bytes
 from luftpause.core.dialects.edits import Edit
-from luftpause.core.model.ids import ModelName, PrincipalId, ReplicaId
+from luftpause.core.model.ids import CallerId, ModelName, PrincipalId, ReplicaId
 from luftpause.core.model.principals import Principal
 from luftpause.core.model.replicas import Endpoint, EngineKind, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass
@@ -23,6 +25,7 @@ from luftpause.core.scheduling.residency.state import ResidencyLimits
 from luftpause.core.scheduling.routing import Routing, Rule
 from luftpause.core.scheduling.state import Limits
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.core.scheduling.working_set.weights import Weights
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.scheduler.settings import SchedulerSettings
@@ -162,6 +165,12 @@ def _residency_limits(section: Launcher) -> ResidencyLimits:
     )
 
 
+def _weights(config: Config) -> Weights:
+    told = {PrincipalId(each.name): each.weight for each in config.principals if each.weight != 1.0}
+    callers = {CallerId(name): weight for name, weight in config.scheduler.caller_weights.items()}
+    return Weights(principals=Map(told), callers=Map(callers))
+
+
 def scheduler_settings(config: Config) -> SchedulerSettings:
     """Return the scheduler's periods and timeouts."""
     section = config.scheduler
@@ -171,7 +180,7 @@ def scheduler_settings(config: Config) -> SchedulerSettings:
         retry_after_s_max=seconds(section.retry_after_max),
         slow_start=section.slow_start,
         residency=_residency_limits(config.launcher),
-        working_set=WorkingSetLimits() if section.policy == "working-set" else None,
+        working_set=WorkingSetLimits(weights=_weights(config)) if section.policy == "working-set" else None,
     )
     return SchedulerSettings(
         policy=section.policy,

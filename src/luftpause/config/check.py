@@ -28,6 +28,7 @@ EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised here, never
 _LOOPBACK = "127.0.0.1"
 _AT_LEAST_S: Mapping[KeyPath, float] = {("dataplane", "renew_period"): 0.1, ("scheduler", "turn_timeout"): 1.0}
 """Shorter ones would keep a dataplane busy with nothing but signs of life."""
+_WEIGHT_MIN, _WEIGHT_MAX = 0.01, 100.0
 
 
 def check(config: Config) -> Iterator[Finding]:
@@ -46,6 +47,7 @@ def check(config: Config) -> Iterator[Finding]:
             yield (section, "host"), f"expected a host name or address, got {shown(host)}"
     if config.runtime.dataplane_url:
         yield from url_faults(("runtime", "dataplane_url"), config.runtime.dataplane_url)
+    yield from _weights(config)
     yield from _rules(config)
     yield from _quantities(config)
     yield from _addresses(config)
@@ -132,6 +134,22 @@ def _principal(path: KeyPath, principal: Principal) -> Iterator[Finding]:
     yield from variable_faults((*path, "token_env"), principal.token_env)
     if len(set(principal.classes)) < len(principal.classes):
         yield (*path, "classes"), "names a class twice"
+
+
+def _weights(config: Config) -> Iterator[Finding]:
+    told: list[tuple[KeyPath, float]] = [
+        (("principals", at, "weight"), principal.weight)
+        for at, principal in enumerate(config.principals)
+        if principal.weight != 1.0
+    ]
+    told += [
+        (("scheduler", "caller_weights", name), weight) for name, weight in config.scheduler.caller_weights.items()
+    ]
+    for path, weight in told:
+        if not _WEIGHT_MIN <= weight <= _WEIGHT_MAX:
+            yield path, f"expected a number from {_WEIGHT_MIN:g} to {_WEIGHT_MAX:g}, got {shown(weight)}"
+        elif config.scheduler.policy != "working-set":
+            yield path, f"policy '{config.scheduler.policy}' weighs nobody; set policy = \"working-set\""
 
 
 def _quantities(config: Config) -> Iterator[Finding]:

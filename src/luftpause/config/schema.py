@@ -86,11 +86,13 @@ class Principal(Section, frozen=True):
         name: how status, logs and metrics call it; unique.
         token_env: environment variable with the token, which must be set.
         classes: the service classes it may ask for, empty: all; the first is taken where a request names none.
+        weight: how much of the engines it gets beside the others, by policy `working-set`: 2 is twice as much as 1.
     """
 
     name: Name
     token_env: str
     classes: list[Literal["interactive", "batch"]] = []
+    weight: float = 1.0
 
 
 class Dataplane(Section, frozen=True):
@@ -146,6 +148,8 @@ class Scheduler(Section, frozen=True):
         http_port: status, page and metrics; 0 picks a free port and prints it.
         policy: `turn-admission` holds turns while an engine queues; `working-set` lets runs begin only where their
             tokens fit into an engine's memory, and keeps their place while a tool is out as long as that pays.
+        caller_weights: how much callers (`x-luftpause-caller`) get beside the others of their principal, by policy
+            `working-set`; 1 for each that is not here.
         probe_period: time between two looks at a replica's health and load; admission follows load with this delay.
         probe_timeout: a look that takes longer has failed: no health is ill health, no load is an unknown one.
         probe_eager: time between two looks at a new replica until it is healthy, so that a start is seen at once.
@@ -166,6 +170,7 @@ class Scheduler(Section, frozen=True):
     port: Port = 5000
     http_port: Port = 5001
     policy: Literal["turn-admission", "working-set"] = "turn-admission"
+    caller_weights: dict[str, float] = {}
     probe_period: Duration = "2s"
     probe_timeout: Duration = "2s"
     probe_eager: Duration = "250ms"

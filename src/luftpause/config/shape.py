@@ -66,8 +66,9 @@ def expectation(kind: inspect.Type) -> str:
         case inspect.ListType(item_type=item):
             is_table = isinstance(plain(item), inspect.StructType)
             said = "a list of tables" if is_table else f"a list, each {expectation(item)}"
-        case inspect.DictType():
-            said = "a table of strings"
+        case inspect.DictType(value_type=item):
+            is_text = isinstance(plain(item), inspect.StrType)
+            said = "a table of strings" if is_text else f"a table, each {expectation(item)}"
         case inspect.StructType():
             said = "a table"
         case _:

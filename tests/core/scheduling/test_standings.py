@@ -44,6 +44,13 @@ def test_one_of_several_turns_that_waits_no_more_leaves_the_others() -> None:
     assert dict(told.of) == {ALICE: (0, 1), AX: (0, 1)}
 
 
+def test_service_counts_for_a_principal_and_for_its_caller_as_each_is_weighed() -> None:
+    told = Standings(clock=0).placed(AX, 1, (10, 40)).placed(BX, 2, (30, 30))
+    assert dict(told.of) == {ALICE: (10, 1), AX: (40, 1), BOB: (30, 2), BX: (30, 2)}
+    settled = told.settled_service(AX, (10, 40), (5, 20))
+    assert (settled.of[ALICE], settled.of[AX]) == ((5, 1), (20, 1))
+
+
 def test_too_many_who_rest_are_forgotten_at_once() -> None:
     told = Standings().queued(BX, 0)
     for number in range(RESTING_SPARE + 1):

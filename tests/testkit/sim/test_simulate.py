@@ -1,8 +1,11 @@
 """One scenario, one arm, one seed; and what several come to."""
 
+import msgspec
 import pytest
 
 from luftpause.testkit.sim import simulate as module
+from luftpause.testkit.sim.arms import LAUNCHING_ARMS
+from luftpause.testkit.sim.scenario import load_scenario
 from luftpause.testkit.sim.simulate import BrokenRuleError, simulate
 from luftpause.testkit.sim.world import World
 from testkit.sim.worlds import crowd
@@ -34,3 +37,18 @@ def test_a_broken_rule_is_told_with_what_shows_it_again(monkeypatch: pytest.Monk
     monkeypatch.setattr(World, "run_until", run_until)
     with pytest.raises(BrokenRuleError, match=r"crowd, arm direct, seed 3, at 0\.000 s: two turns became one"):
         module.simulate(crowd(), "direct", 3)
+
+
+def test_both_policies_load_models_alike() -> None:
+    """What goes on ranks before what begins, and that is no reason to load its model sooner."""
+    scenario = msgspec.structs.replace(load_scenario("w8-swap"), minutes=5.0)
+    loads = {arm: simulate(scenario, arm, 1).figures.loads for arm in LAUNCHING_ARMS}
+    assert loads["working-set"] <= 1.1 * loads["turn-admission"], loads
+    assert loads["working-set"] <= 0.5 * loads["llama-swap"], loads
+
+
+def test_a_single_run_beside_a_crowd_gets_most_of_what_it_could_use_alone() -> None:
+    scenario = msgspec.structs.replace(load_scenario("w4-crowd"), minutes=3.0)
+    fairness = simulate(scenario, "working-set", 1).figures.fairness
+    assert fairness is not None
+    assert fairness > 0.92

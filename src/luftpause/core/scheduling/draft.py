@@ -29,7 +29,8 @@ from luftpause.core.scheduling.state import (
     State,
     Turn,
 )
-from luftpause.core.scheduling.working_set.seats import keeping, opened, seated, unseated
+from luftpause.core.scheduling.working_set.guests import taken
+from luftpause.core.scheduling.working_set.seats import booked_in, keeping, may_open_more, opened, unseated
 
 
 class Draft:
@@ -243,28 +244,30 @@ class Draft:
 
     def stir(self, pool: Pool) -> None:
         """Let those who wait for any replica of a pool be tried again."""
-        for replica in candidates(self.replicas, self.serving, pool):
-            self._stirred[replica.replica] = None
+        self._stirred.update((each.replica, None) for each in candidates(self.replicas, self.serving, pool))
 
     def charge(self, turn: Turn) -> None:
         """Count a turn as in flight: on its replica, for its caller."""
         arrival = turn.arrival
         self.turns = self.turns.set(arrival.turn, turn)
         replica = self.replicas[turn.replica]
-        in_flight = replica.in_flight + 1
+        in_flight, seat, policy = replica.in_flight + 1, replica.seat, self.limits.working_set
+        if turn.tokens:
+            self.working_set, seat = booked_in(self.working_set, seat, turn, policy)
         busier = replica._replace(
             in_flight=in_flight,
             peak=in_flight if in_flight > replica.peak else replica.peak,
             placed=replica.placed + 1,
             batch=replica.batch + (arrival.service_class is ServiceClass.BATCH),
             returning=replica.returning + turn.returning,
-            seat=seated(replica.seat, turn) if turn.tokens else replica.seat,
+            seat=seat,
         )
         self.replicas = self.replicas.set(turn.replica, busier)
-        if turn.tokens and self.held and len(busier.seat.awaiting) <= len(replica.seat.awaiting):
-            self._stirred[turn.replica] = None  # those that were awaited for too long are awaited no longer
+        if self.held and may_open_more(replica.seat, seat, turn):
+            self._stirred[turn.replica] = None
         payer = arrival.principal, arrival.caller
-        self._set_standings(self.standings.placed(payer, turn.seq, turn.service), payer)
+        service = (0, 0) if policy is None else policy.weights.weighed(payer, turn.service)
+        self._set_standings(self.standings.placed(payer, turn.seq, service), payer)
         self.is_review_due |= self.residency.is_pressed
 
     def discharge(self, turn: Turn) -> None:
@@ -272,6 +275,8 @@ class Draft:
         arrival = turn.arrival
         self.turns = self.turns.delete(arrival.turn)
         replica = self.replicas[turn.replica]
+        if turn.tokens:
+            self.working_set = taken(self.working_set, (arrival.principal, arrival.caller), -turn.tokens)
         if replica.in_flight == 1 and not replica.declared and replica.spec is not None:
             self.drop_replica(turn.replica)
         else:

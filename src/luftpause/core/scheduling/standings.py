@@ -26,6 +26,9 @@ Standing: TypeAlias = tuple[int, int]
 PayerStanding: TypeAlias = tuple[Standing, Standing]
 """That of a payer's principal among principals, and that of its caller among the principal's callers."""
 
+Service: TypeAlias = tuple[int, int]
+"""What a placement counts for among principals, and among the principal's callers; see `working_set/weights.py`."""
+
 RESTING_SPARE: Final = 1024
 """So many parties without open turns are remembered, and one more for each that waits, before all are dropped."""
 
@@ -81,7 +84,7 @@ class Standings(NamedTuple):
                 of, resting = of.delete(party), resting.set(party, standing)
         return Standings(of, waiting, resting, self.flying, self.clock, self.clocks)
 
-    def placed(self, payer: Payer, seq: int, service: int = 0) -> "Standings":
+    def placed(self, payer: Payer, seq: int, service: Service = (0, 0)) -> "Standings":
         """Note that a turn of a payer was placed, and where standings are by service, what that is worth."""
         if self.clock is not None:
             return self._served(payer, seq, service)
@@ -94,12 +97,13 @@ class Standings(NamedTuple):
             of = of.set(party, (in_flight + 1, seq))
         return Standings(of, self.waiting, resting, self.flying, self.clock, self.clocks)
 
-    def settled_service(self, payer: Payer, more: int) -> "Standings":
+    def settled_service(self, payer: Payer, thought: Service, worth: Service) -> "Standings":
         """Note that a turn in flight of a payer is worth more, or less, than was thought when it was placed."""
         of = self.of
-        for party in (payer[0], payer):
-            had, served = of[party]
-            of = of.set(party, (had + more, served))
+        principal, (had, served) = payer[0], of[payer[0]]
+        of = of.set(principal, (had + worth[0] - thought[0], served))
+        had, served = of[payer]
+        of = of.set(payer, (had + worth[1] - thought[1], served))
         return Standings(of, self.waiting, self.resting, self.flying, self.clock, self.clocks)
 
     def ended(self, payer: Payer) -> "Standings":
@@ -128,7 +132,7 @@ class Standings(NamedTuple):
             clocks = clocks.delete(principal)
         return self._replace(resting=Map(), clocks=clocks)
 
-    def _served(self, payer: Payer, seq: int, service: int) -> "Standings":
+    def _served(self, payer: Payer, seq: int, service: Service) -> "Standings":
         of, resting, flying = self.of, self.resting, self.flying
         clock, clocks = self.clock or 0, self.clocks
         for party in (payer[0], payer):
@@ -141,7 +145,7 @@ class Standings(NamedTuple):
                 clocks = clocks.set(party[0], max(had, clocks.get(party[0], 0)))
             else:
                 clock = max(had, clock)
-            of = of.set(party, (had + service, seq))
+            of = of.set(party, (had + service[isinstance(party, tuple)], seq))
             flying = flying.set(party, flying.get(party, 0) + 1)
         return Standings(of, self.waiting, resting, flying, clock, clocks)
 

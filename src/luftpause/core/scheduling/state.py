@@ -77,8 +77,7 @@ class Limits:
     Attributes:
         turn_timeout_s: a turn without a sign of life for this long is over (its dataplane died, or nobody waits).
         run_idle_expiry_s: a run is forgotten this long after its last turn ended; it may start again, without affinity.
-        retry_after_s_max: no engine closes its replica for longer, whatever it asks for: a wrong header must not take
-            it out for hours.
+        retry_after_s_max: no engine closes its replica for longer, whatever a wrong header asks for.
         slow_start: turns that a replica may have in flight when it comes back from an outage: enough to keep any engine
             busy, and no more than the smallest of them run at once.
         residency: for models that launchers load.
@@ -283,7 +282,7 @@ class HeldTurn(NamedTuple):
         seq: breaks ties. In its lane it counts as arrived at `ranked_at`.
         away_from: the home that it is to wait for once that takes turns again; None while it stands where it belongs.
             A home that began another life since is as good as none.
-        need: tokens that it needs where it begins; `claims` is the replica that is closed for it.
+        need: tokens that it needs where it begins; `claims` is the replica that is closed for it; `little`: a guest's.
     """
 
     arrival: TurnArrived
@@ -294,6 +293,7 @@ class HeldTurn(NamedTuple):
     away_from: Life | None = None
     need: int = 0
     claims: ReplicaId | None = None
+    little: bool = False
 
     @property
     def lane(self) -> Lane:

@@ -29,7 +29,7 @@ from luftpause.core.scheduling.services import KIND_WORDS, offered
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
 from luftpause.core.scheduling.working_set.awaiting import let_go_above
-from luftpause.core.scheduling.working_set.books import learn, need_of, note_first_token, rested
+from luftpause.core.scheduling.working_set.books import is_guest, learn, need_of, note_first_token, rested
 from luftpause.core.scheduling.working_set.leases import watch_wait
 from luftpause.core.scheduling.working_set.recalling import ask_back
 from luftpause.core.scheduling.working_set.sending import stand_in, where_now
@@ -67,7 +67,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
         return
     away = away_from(draft.replicas, run, pool)
     ranked = ranked_at(draft, arrival, run, arrived_at) if policy is not None and policy.trees else arrived_at
-    _wait(draft, HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, away, need), run, now)
+    little = is_guest(draft, arrival, need)
+    _wait(draft, HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, away, need, None, little), run, now)
     if model is None:
         draft.order(HoldTurn(turn=arrival.turn, why=_why(draft, draft.held[arrival.turn], now)))
     else:

@@ -1,12 +1,15 @@
 """Who uses which model, as turns wait, runs pause and tools return: `check` compares it with a scan each time."""
 
 from core.scheduling.builders import World, arrived, finished, known_run, probed, spec
-from core.scheduling.residency.words import joined, model, up
-from luftpause.core.model.ids import ModelName, PeerId
+from core.scheduling.residency.words import down, joined, model, up
+from luftpause.core.model.ids import ModelName, PeerId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.events import PeerResynced, RunEnded, TurnAbandoned
 from luftpause.core.scheduling.residency.state import NOBODY
-from luftpause.core.scheduling.residency.uses import model_of, user_of
+from luftpause.core.scheduling.residency.uses import model_of, user_of, waiting_place
+from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.core.scheduling.working_set.trees import BEGUN_S
 
 A = ModelName("A")
 
@@ -23,6 +26,20 @@ def test_turns_that_wait_are_counted_by_class_in_order_of_arrival() -> None:
     assert world.state.residency.waiting[A].number == 2
     world.tell(up("A"))
     assert world.state.residency.waiting.get(A, NOBODY) is NOBODY
+
+
+def test_a_run_that_goes_on_waits_for_its_model_since_it_came_whatever_it_ranks_by() -> None:
+    world = World(limits=Limits(working_set=WorkingSetLimits()))
+    world.tell(joined(model("A")))
+    world.tell(arrived("t1", "r", model="A"))
+    world.tell(up("A"))
+    world.tell(finished("t1", tools=["look"], tokens=1000))
+    world.tell(down("A"))
+    world.tell(arrived("t2", "r", model="A"))
+    held = world.state.held[TurnId("t2")]
+    assert held.ranked_at == world.now - BEGUN_S
+    assert waiting_place(held) == (world.now, held.seq, "t2")
+    assert world.state.residency.waiting[A].interactive == (waiting_place(held),)
 
 
 def test_runs_that_are_out_are_counted_until_they_come_back_or_end() -> None:

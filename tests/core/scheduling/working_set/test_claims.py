@@ -1,7 +1,7 @@
 """Which replica is closed for which held turn."""
 
 from core.scheduling.builders import probed
-from core.scheduling.working_set.worlds import seat, sized, world
+from core.scheduling.working_set.worlds import begun, seat, sized, world
 from luftpause.core.model.ids import TurnId
 from luftpause.core.scheduling.events import TurnAbandoned
 
@@ -24,3 +24,14 @@ def test_a_replica_that_falls_ill_is_closed_for_nobody() -> None:
     busy.tell(probed("a", healthy=False))
     assert seat(busy).claimed_by is None
     assert busy.state.held[TurnId("t2")].claims is None
+
+
+def test_who_had_an_ill_replica_closed_closes_another_one() -> None:
+    busy = world("a", "b")
+    busy.place(sized("t1", 9000))
+    busy.place(sized("t2", 8500))
+    busy.tell_all([begun("t1"), begun("t2")])
+    busy.hold(sized("t3", 9000))
+    assert seat(busy, "b").claimed_by == "t3"
+    busy.tell(probed("b", healthy=False))
+    assert seat(busy, "a").claimed_by == "t3"

@@ -1,6 +1,7 @@
 """A state that is not sound is noticed."""
 
 import pytest
+from immutables import Map
 
 from core.scheduling.builders import World
 from core.scheduling.working_set.worlds import answered, replica, sized, world
@@ -8,6 +9,7 @@ from luftpause.core.model.ids import ModelName as Model
 from luftpause.core.model.ids import ReplicaId, RunId, TurnId
 from luftpause.core.scheduling.state import State
 from luftpause.core.scheduling.working_set.soundness import check_working_set
+from luftpause.core.scheduling.working_set.state import Guest
 
 A = ReplicaId("a")
 
@@ -42,6 +44,22 @@ def test_a_sound_state_passes() -> None:
 def test_books_that_differ_from_the_facts_are_noticed(changes: dict[str, object], message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check_working_set(seat_with(busy().state, **changes))
+
+
+def test_what_is_in_use_is_counted_by_who_uses_it() -> None:
+    state = busy().state
+    for changes, message in (({"in_use": Map()}, "in use are"), ({"in_flight": 1}, "in flight are 1 tokens")):
+        known = state.working_set._replace(**changes)
+        with pytest.raises(AssertionError, match=message):
+            check_working_set(state._replace(working_set=known))
+
+
+def test_a_guest_that_is_not_there_is_noticed() -> None:
+    state = busy().state
+    for turn, message in (("t2", "not in flight"), ("t1", "is not a guest of a")):
+        guests = (Guest(TurnId(turn), 5, is_batch=True),)
+        with pytest.raises(AssertionError, match=message):
+            check_working_set(seat_with(state, guests=guests))
 
 
 def test_a_turn_that_is_held_beside_room_is_noticed() -> None:

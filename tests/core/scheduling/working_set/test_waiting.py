@@ -29,7 +29,7 @@ def test_whom_a_replica_is_closed_for_is_told() -> None:
     busy = world()
     busy.place(sized("t1", 6000))
     busy.hold(sized("t2", 5000, caller="x"))
-    reason = busy.hold(sized("t3", 10, caller="y"))
+    reason = busy.hold(sized("t3", 10))
     assert reason == RoomKeptFor(replica=A, caller=sized("t", 1, caller="x").caller)
     assert "caller x" in explain(reason)
 

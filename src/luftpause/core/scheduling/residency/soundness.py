@@ -13,7 +13,7 @@ from luftpause.core.scheduling.residency.state import (
     Waiters,
     WaitingPlace,
 )
-from luftpause.core.scheduling.residency.uses import absence_of, model_of
+from luftpause.core.scheduling.residency.uses import absence_of, model_of, waiting_place
 from luftpause.core.scheduling.state import State
 
 
@@ -63,7 +63,7 @@ def _check_uses(state: State) -> None:
         model = model_of(state.residency, held.arrival.kind, held.arrival.model)
         if model is not None:
             is_batch = held.arrival.service_class is ServiceClass.BATCH
-            waiting.setdefault(model.name, ([], []))[is_batch].append(held.place)
+            waiting.setdefault(model.name, ([], []))[is_batch].append(waiting_place(held))
     expected = {
         name: Waiters(tuple(sorted(interactive)), tuple(sorted(batch)))
         for name, (interactive, batch) in waiting.items()

@@ -22,6 +22,7 @@ from luftpause.core.scheduling.residency.state import (
     ModelPhase,
     Residency,
     Waiters,
+    WaitingPlace,
 )
 from luftpause.core.scheduling.state import HeldTurn, Run
 
@@ -32,19 +33,24 @@ def model_of(residency: Residency, kind: ReplicaKind, name: ModelName) -> Model 
     return model if model is not None and model.spec.kind is kind else None
 
 
+def waiting_place(held: HeldTurn) -> WaitingPlace:
+    """Return where a turn stands among those that wait for its model: by its arrival, whatever a policy ranks it by."""
+    return held.arrived_at, held.seq, held.arrival.turn
+
+
 def in_line(residency: Residency, held: HeldTurn) -> tuple[Residency, bool]:
     """Note that a turn begins to wait. The flag: whether that may change what should be up."""
     model = model_of(residency, held.arrival.kind, held.arrival.model)
     if model is None:
         return residency, False
-    before = residency.waiting.get(model.name, NOBODY)
-    interactive, batch = before
+    place = waiting_place(held)
+    interactive, batch = residency.waiting.get(model.name, NOBODY)
     if held.arrival.service_class is ServiceClass.INTERACTIVE:
-        interactive = inserted(interactive, held.place)
-        is_first = interactive[0] == held.place
+        interactive = inserted(interactive, place)
+        is_first = interactive[0] == place
     else:
-        batch = inserted(batch, held.place)
-        is_first = batch[0] == held.place
+        batch = inserted(batch, place)
+        is_first = batch[0] == place
     waiting = residency.waiting.set(model.name, Waiters(interactive, batch))
     matters = is_first and (residency.is_pressed or model.phase is ModelPhase.DOWN)
     return residency._replace(waiting=waiting), matters
@@ -55,13 +61,14 @@ def out_of_line(residency: Residency, held: HeldTurn) -> tuple[Residency, bool]:
     model = model_of(residency, held.arrival.kind, held.arrival.model)
     if model is None:
         return residency, False
+    place = waiting_place(held)
     interactive, batch = residency.waiting[model.name]
     if held.arrival.service_class is ServiceClass.INTERACTIVE:
-        was_first = interactive[0] == held.place
-        interactive = taken_out(interactive, held.place)
+        was_first = interactive[0] == place
+        interactive = taken_out(interactive, place)
     else:
-        was_first = batch[0] == held.place
-        batch = taken_out(batch, held.place)
+        was_first = batch[0] == place
+        batch = taken_out(batch, place)
     left = Waiters(interactive, batch)
     waiting = residency.waiting.set(model.name, left) if left.number else residency.waiting.delete(model.name)
     return residency._replace(waiting=waiting), was_first and residency.is_pressed

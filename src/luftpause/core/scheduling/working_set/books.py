@@ -10,6 +10,7 @@ from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.state import Run, Turn
+from luftpause.core.scheduling.working_set.guests import has_little
 from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
 from luftpause.core.scheduling.working_set.leases import lease
@@ -18,6 +19,7 @@ from luftpause.core.scheduling.working_set.lengths import after_usage as lengths
 from luftpause.core.scheduling.working_set.room import first_tokens_due
 from luftpause.core.scheduling.working_set.seats import heard
 from luftpause.core.scheduling.working_set.state import Lengths, Measure
+from luftpause.core.scheduling.working_set.weights import Weights
 
 FOREVER_S: Final = 1e9
 SILENCE_S: Final = 2.0
@@ -35,6 +37,14 @@ def need_of(draft: Draft, arrival: TurnArrived, run: Run | None) -> int:
         return 0
     lengths = draft.working_set.lengths.get(arrival.model, _LENGTHS)
     return max(1, prompt_tokens(lengths, run, arrival) + int(lengths.reply))
+
+
+def is_guest(draft: Draft, arrival: TurnArrived, need: int) -> bool:
+    """Say whether a turn that is about to begin is one of a payer that has little beside the others."""
+    limits = draft.limits.working_set
+    if limits is None or not limits.guests or not need:
+        return False
+    return has_little(draft.working_set, (arrival.principal, arrival.caller), need, limits.weights)
 
 
 def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
@@ -108,17 +118,18 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
     after = after_answer(after, usage, turn.first_s, now - turn.placed_at)
     draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
     if limits.by_service:
-        _settle(draft, turn, usage)
+        _settle(draft, turn, usage, limits.weights)
     replica = draft.replicas[turn.replica]
     seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
     draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
 
 
-def _settle(draft: Draft, turn: Turn, usage: Usage) -> None:
+def _settle(draft: Draft, turn: Turn, usage: Usage, weights: Weights) -> None:
     """Charge the payer of a turn with what it was worth in place of what it seemed to be."""
     payer, before = (turn.arrival.principal, turn.arrival.caller), draft.standings
     worth = service_of(usage.prompt_tokens, usage.cached_tokens or 0, usage.completion_tokens)
-    draft.standings = before.settled_service(payer, worth - turn.service)
+    thought = weights.weighed(payer, turn.service)
+    draft.standings = before.settled_service(payer, thought, weights.weighed(payer, worth))
     draft.lineup = draft.lineup.followed(before, draft.standings, payer)
 
 

@@ -78,6 +78,6 @@ def _better_off_elsewhere(draft: Draft, run: Run, now: Instant) -> bool:
         replica.replica != run.home
         and replica.seat.claimed_by is None
         and may_begin(replica, limits)
-        and has_tokens(replica, held.arrival.service_class, held.need, limits)
+        and has_tokens(replica, held.arrival.service_class, held.need, limits, little=held.little)
         for replica in candidates(draft.replicas, draft.serving, service)
     )

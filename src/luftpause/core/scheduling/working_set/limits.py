@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from luftpause.core.scheduling.working_set.weights import EVEN, Weights
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingSetLimits:
@@ -16,7 +18,10 @@ class WorkingSetLimits:
         interactive_weight: how much more an interactive run's return to its place is worth than a batch run's.
         learn: a replica's memory is learned from what it finds in its cache.
         by_service: callers are served in order of what they had, in tokens; else by their turns in flight.
+        weights: whose service counts for less or more than others'.
         trees: runs stand where their tree stands, see `trees.py`.
+        guests: others make way for who has little in flight beside them, see `guests.py`.
+        fill_beside: share of a replica's memory that is filled where a guest is at work, if anybody else is.
         claim: the first in line that fits nowhere closes a replica to those behind it.
         recalls: so often a batch turn without a first token may be taken back for an interactive one; 0 for never.
         native_priority: engines that take priorities are told them; a client's own counts for nothing.
@@ -30,7 +35,10 @@ class WorkingSetLimits:
     interactive_weight: float = 4.0
     learn: bool = True
     by_service: bool = True
+    weights: Weights = EVEN
     trees: bool = True
+    guests: bool = True
+    fill_beside: float = 0.5
     claim: bool = True
     recalls: int = 1
     native_priority: bool = True

@@ -71,7 +71,7 @@ def give_back(draft: Draft, turn: TurnId, now: Instant) -> None:
     arrival, limits = in_flight.arrival, draft.limits.working_set
     if limits is not None and limits.by_service:
         payer, before = (arrival.principal, arrival.caller), draft.standings
-        draft.standings = before.settled_service(payer, -in_flight.service)
+        draft.standings = before.settled_service(payer, limits.weights.weighed(payer, in_flight.service), (0, 0))
         draft.lineup = draft.lineup.followed(before, draft.standings, payer)
     draft.discharge(in_flight)
     if draft.residency.of_replica:

@@ -9,6 +9,7 @@ Knows one replica at a time.
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.state import Replica
+from luftpause.core.scheduling.working_set.guests import left_to_others
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 
 
@@ -36,19 +37,27 @@ def may_begin(replica: Replica, limits: WorkingSetLimits) -> bool:
     return is_open(replica) and not first_tokens_due(replica, limits)
 
 
-def has_tokens(replica: Replica, service_class: ServiceClass, need: int, limits: WorkingSetLimits) -> bool:
-    """Say whether so many tokens more fit into what the replica bears."""
+def has_tokens(
+    replica: Replica, service_class: ServiceClass, need: int, limits: WorkingSetLimits, *, little: bool = False
+) -> bool:
+    """Say whether so many tokens more fit into what the replica bears. `little`: they are a guest's."""
     if replica.in_flight == 0 or not limits.gate:
         return True
-    free = free_tokens(replica, service_class, limits)
+    free = free_tokens(replica, service_class, limits, little=little)
     return free is None or need <= free
 
 
-def free_tokens(replica: Replica, service_class: ServiceClass, limits: WorkingSetLimits) -> int | None:
+def free_tokens(
+    replica: Replica, service_class: ServiceClass, limits: WorkingSetLimits, *, little: bool = False
+) -> int | None:
     """Return how many tokens are free for runs of a class, below zero where too many are taken; None: any number."""
     seat = replica.seat
     capacity = seat.capacity
     if capacity is None:
         return None
-    fill = limits.fill if service_class is ServiceClass.BATCH else limits.fill_interactive
-    return int(capacity * fill) - seat.charged
+    fill = limits.fill if service_class is ServiceClass.BATCH and not little else limits.fill_interactive
+    fills = int(capacity * fill)
+    left = None if little else left_to_others(seat, service_class)
+    if left is not None:
+        fills = min(fills, max(int(capacity * limits.fill_beside), left))
+    return fills - seat.charged

@@ -18,8 +18,10 @@ from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, Service, services_of
+from luftpause.core.scheduling.working_set.books import is_guest
 from luftpause.core.scheduling.working_set.claims import claim
 from luftpause.core.scheduling.working_set.keeping import speed_of
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, may_begin
 
 CLASSES: Final = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
@@ -53,11 +55,14 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
         home = among[0] if among else None
         waits = (service_class, pool) in draft.queue_bits
         return home if home is not None and not waits and goes_on(home, service_class, limits) else None
+    little = is_guest(draft, arrival, need)
     best: Replica | None = None
     best_rank = (0, 0, 0)
     home_name = None if run is None or (bound := bound_to(draft.replicas, run)) is None else bound.replica
     for replica in among:
-        if not _takes(draft, replica, service_class, need):
+        if not may_begin(replica, limits) or is_closed(draft, replica, service_class, little=little):
+            continue
+        if not has_tokens(replica, service_class, need, limits, little=little):
             continue
         saved = run.measure.context if run is not None and replica.replica == home_name else 0
         wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
@@ -67,20 +72,10 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
     return best
 
 
-def _takes(draft: Draft, replica: Replica, service_class: ServiceClass, need: int) -> bool:
-    limits = draft.limits.working_set
-    assert limits is not None
-    return (
-        may_begin(replica, limits)
-        and not is_closed(draft, replica, service_class)
-        and has_tokens(replica, service_class, need, limits)
-    )
-
-
-def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass) -> bool:
-    """Say whether a replica is closed for a held turn of this class or a better one."""
+def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass, *, little: bool = False) -> bool:
+    """Say whether a replica is closed for a held turn of this class or a better one; to a guest only for a guest."""
     holder = replica.seat.claimed_by
-    if holder is None:
+    if holder is None or (little and not draft.held[holder].little):
         return False
     return service_class is ServiceClass.BATCH or draft.held[holder].arrival.service_class is service_class
 
@@ -118,10 +113,9 @@ def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) 
     holder = replica.seat.claimed_by
     if holder is not None and is_closed(draft, replica, service_class):
         held = draft.held[holder]
-        fits = held.arrival.service_class is service_class and has_tokens(replica, service_class, held.need, limits)
-        return held if fits else None
+        return held if held.arrival.service_class is service_class and _fits(held, replica, limits) else None
     for held in _in_line(draft, service_class, queues):
-        if has_tokens(replica, service_class, held.need, limits):
+        if _fits(held, replica, limits):
             return held
         if held.claims is None:
             if limits.claim:
@@ -140,6 +134,10 @@ def _queues(draft: Draft, service_class: ServiceClass, services: Sequence[Servic
     return [
         (bit, service) for service in services if (bit := draft.queue_bits.get((service_class, service))) is not None
     ]
+
+
+def _fits(held: HeldTurn, replica: Replica, limits: WorkingSetLimits) -> bool:
+    return has_tokens(replica, held.arrival.service_class, held.need, limits, little=held.little)
 
 
 def _in_line(draft: Draft, service_class: ServiceClass, queues: Sequence[tuple[Bits, Pool]]) -> Iterator[HeldTurn]:

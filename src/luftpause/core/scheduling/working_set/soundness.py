@@ -4,6 +4,8 @@ from collections import Counter
 
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.affinity import bound_to, candidates
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.standings import Party
 from luftpause.core.scheduling.state import HeldTurn, Replica, State
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.room import first_tokens_due, goes_on, has_tokens, may_begin
@@ -22,6 +24,7 @@ def check_working_set(state: State) -> None:
         assert not unused, f"another policy keeps the memory of {unused}"
         return
     _check_seats(state)
+    _check_guests(state)
     _check_kept(state)
     _check_claims(state)
     _check_recalls(state, limits)
@@ -50,6 +53,26 @@ def _check_seats(state: State) -> None:
         limits = state.limits.working_set
         if limits is not None and first_tokens_due(replica, limits):
             assert name in state.working_set.silences.bucket_of, f"nobody ever looks whether {name} is silent"
+
+
+def _check_guests(state: State) -> None:
+    in_use, total = Counter[Party](), 0
+    for turn in state.turns.values():
+        if turn.tokens:
+            in_use.update(dict.fromkeys(_parties(turn.arrival), turn.tokens))
+            total += turn.tokens
+    known = state.working_set
+    assert dict(known.in_use) == dict(in_use), f"in use are {dict(known.in_use)}, not {dict(in_use)}"
+    assert known.in_flight == total, f"in flight are {known.in_flight} tokens, not {total}"
+    for name, replica in state.replicas.items():
+        for guest in replica.seat.guests:
+            at = state.turns.get(guest.turn)
+            assert at is not None, f"{guest.turn} is a guest of {name} and not in flight"
+            assert (at.replica, at.tokens) == (name, guest.tokens), f"{guest} is not a guest of {name}"
+
+
+def _parties(arrival: TurnArrived) -> tuple[Party, Party]:
+    return arrival.principal, (arrival.principal, arrival.caller)
 
 
 def _check_kept(state: State) -> None:
@@ -89,7 +112,8 @@ def _check_waits_for_something(state: State, held: HeldTurn, limits: WorkingSetL
         if isinstance(held.pool, str):
             assert not goes_on(replica, service_class, limits), f"{name} is held although {replica.replica} takes it"
         elif may_begin(replica, limits) and not _is_closed(state, replica, held):
-            assert not has_tokens(replica, service_class, held.need, limits), f"{name} is held beside {replica.replica}"
+            fits = has_tokens(replica, service_class, held.need, limits, little=held.little)
+            assert not fits, f"{name} is held beside {replica.replica}"
             is_next = held.claims is not None or not limits.claim
             assert is_next, f"{name} waits beside {replica.replica}, which is closed for nobody"
 

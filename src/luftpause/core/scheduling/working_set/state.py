@@ -9,6 +9,7 @@ from immutables import Map
 
 from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, ToolName, TurnId
 from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.standings import Party
 from luftpause.core.scheduling.wheel import Wheel
 
 LEASE_STEP_S: Final = 0.125
@@ -28,6 +29,14 @@ class Awaiting(NamedTuple):
     until: Instant
 
 
+class Guest(NamedTuple):
+    """A turn in flight of somebody who has little beside the others, see `guests.py`."""
+
+    turn: TurnId
+    tokens: int
+    is_batch: bool
+
+
 class Seat(NamedTuple):
     """A replica's memory, in tokens.
 
@@ -43,6 +52,7 @@ class Seat(NamedTuple):
         excess_s: how much longer first tokens took lately than their prefill: its engine's queue.
         shrunk_at: when its window was made smaller last.
         preemptions: as its engine counted them last.
+        guests: turns in flight that others make way for.
     """
 
     in_flight: int = 0
@@ -56,6 +66,7 @@ class Seat(NamedTuple):
     excess_s: float = 0.0
     shrunk_at: Instant | None = None
     preemptions: int | None = None
+    guests: tuple[Guest, ...] = ()
 
     @property
     def charged(self) -> int:
@@ -120,12 +131,16 @@ class WorkingSet(NamedTuple):
         patience: of each tool and class, as it was found out last; empty stands for a tool that nobody knows.
         leases: when to look at a run whose place is kept.
         silences: when to look at a replica that as many turns await their first token of as may.
+        in_use: tokens in flight of each principal, and of each of its callers.
+        in_flight: all tokens in flight.
     """
 
     leases: Wheel[tuple[RunId, ModelName]]
     silences: Wheel[ReplicaId]
     lengths: Map[ModelName, Lengths] = Map()
     patience: Map[tuple[ToolName, ServiceClass], Patience] = Map()
+    in_use: Map[Party, int] = Map()
+    in_flight: int = 0
 
     def next_at(self) -> Instant | None:
         """Return when to look at something next; None when there is nothing to look at."""

@@ -31,7 +31,7 @@ def why_it_waits(
     closest = own[0] if own else min(able, key=lambda replica: (replica.seat.charged, replica.order))
     if first_tokens_due(closest, policy):
         return AwaitingFirstTokens(replica=closest.replica, turns=len(closest.seat.awaiting))
-    free = free_tokens(closest, turn.arrival.service_class, policy)
+    free = free_tokens(closest, turn.arrival.service_class, policy, little=turn.little)
     if free is not None and turn.need > free:
         return WaitingForTokens(replica=closest.replica, need=turn.need, free=max(0, free))
     claim = closest.seat.claimed_by

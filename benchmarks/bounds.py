@@ -1,0 +1,124 @@
+"""What no scheduler can be better than on sessions of one workload, beside what the tuned router does with them.
+
+    python -m benchmarks.bounds [--scenario w2-coding] [--seeds 3]
+
+A run takes no less than with an engine for itself that forgets nothing: its tools, its own prefill, its replies.
+What is prefilled again is told for one engine with the memory of all: as it evicts, what was used last stays; and as
+one would that knows the future. Sessions go at their own pace there, and a prompt's beginning that all share is free.
+"""
+
+import argparse
+import heapq
+import statistics
+from collections.abc import Sequence
+from itertools import count
+from typing import NamedTuple
+
+from luftpause.testkit.load.summary import percentile
+from luftpause.testkit.sim.plans import RunPlan
+from luftpause.testkit.sim.scenario import Scenario, load_scenario
+from luftpause.testkit.sim.simulate import simulate
+from luftpause.testkit.sim.sources import Drawn
+
+ROUTER = "sglang-router-tuned"
+NEVER = float("inf")
+
+
+class Use(NamedTuple):
+    """A turn: when, of which run, what was computed for it before, and what is in the cache after it, tokens."""
+
+    at: float
+    run: str
+    known: int
+    after: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Tell bounds.")
+    parser.add_argument("--scenario", default="w2-coding", help="an open loop of sessions")
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    scenario = load_scenario(options.scenario)
+    memory = scenario.replicas * (scenario.engine.kv_tokens - max(group.system_tokens for group in scenario.agents))
+    ratios: list[tuple[float, ...]] = []
+    print(f"{scenario.name}, ÷ {ROUTER}: p50 and p99 of runs alone; re-prefilled, least recent out; with foresight")
+    for seed in range(1, options.seeds + 1):
+        routed = simulate(scenario, ROUTER, seed)
+        took = [run.ended_at - run.begun_at for run in routed.ended]
+        alone = [run.alone_s for run in routed.ended]
+        uses = uses_of(scenario, seed)
+        again = routed.figures.reprefilled_tokens_per_run or NEVER
+        ratios.append(
+            (
+                *((percentile(alone, share) or 0.0) / (percentile(took, share) or NEVER) for share in (50, 99)),
+                *(lost(uses, memory, scenario.warmup_s, foresees=foresees) / again for foresees in (False, True)),
+            )
+        )
+        print(f"seed {seed}: " + ", ".join(f"{ratio:.3f}" for ratio in ratios[-1]))
+    print("median: " + ", ".join(f"{statistics.median(column):.3f}" for column in zip(*ratios, strict=True)))
+
+
+def uses_of(scenario: Scenario, seed: int) -> list[Use]:
+    """Return all turns of an open loop's runs, each run at its own pace."""
+    source, until = Drawn(scenario, seed), scenario.warmup_s + scenario.minutes * 60
+    order = count()
+    starts = [(at, next(order), stream) for at, stream in source.starts()]
+    heapq.heapify(starts)
+    uses: list[Use] = []
+    while starts:
+        at, _, stream = heapq.heappop(starts)
+        if at > until:
+            continue
+        uses += _turns(source.begin(stream), at, scenario)
+        after = source.next_at(stream, at)
+        if after is not None:
+            heapq.heappush(starts, (after, next(order), stream))
+    return sorted(uses)
+
+
+def _turns(plan: RunPlan, begun_at: float, scenario: Scenario) -> list[Use]:
+    engine, at, context, turns = scenario.engine, begun_at, 0, []
+    for leg in plan.legs:
+        after = context + leg.new_tokens + leg.reply_tokens
+        turns.append(Use(at, plan.run, context, after))
+        at += leg.new_tokens / engine.prefill_tps + leg.reply_tokens * (engine.step_s + engine.decode_s)
+        at += leg.away_s or 0.0
+        context = after
+    return turns
+
+
+def lost(uses: Sequence[Use], memory: int, since: float, *, foresees: bool) -> float:
+    """Return how many tokens a run finds gone of what was computed for it, on the average of those seen since then.
+
+    Args:
+        uses: in order of time.
+        memory: tokens that are kept.
+        since: what happened before counts for nothing.
+        foresees: who comes back last, or never, goes first; else who was there longest ago.
+    """
+    next_at: dict[str, list[float]] = {}
+    for use in reversed(uses):
+        next_at.setdefault(use.run, []).append(use.at)
+    kept: dict[str, int] = {}  # in order of use
+    gone, runs = 0, set[str]()
+    for use in uses:
+        next_at[use.run].pop()
+        found = kept.pop(use.run, 0)
+        if use.at > since:
+            gone += max(0, use.known - found)
+            runs.add(use.run)
+        kept[use.run] = use.after
+        surplus = sum(kept.values()) - memory
+        while surplus > 0 and len(kept) > 1:
+            others = list(kept)[:-1]
+            out = max(others, key=lambda run: next_at[run][-1] if next_at[run] else NEVER) if foresees else others[0]
+            taken = min(surplus, kept[out])
+            kept[out] -= taken
+            surplus -= taken
+            if not kept[out]:
+                del kept[out]
+    return gone / max(1, len(runs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Who has little in flight beside the others, and what those leave to it where it is at work.
+
+A turn beside a full batch gets a fraction of its engine's pace, however soon it was sent. So whoever has no more than
+a twelfth of all that is in flight is a guest. Where one of its turns runs, others begin up to half of the memory only,
+and elsewhere instead. When it comes it begins up to what interactive runs may fill, also where a replica is closed for
+somebody who is no guest. All together are left four times what guests have: the more guests, the less for each, and
+nobody gains by calling itself a hundred names.
+
+Tokens in flight count, not turns. Principals are compared; the callers of one only where that has half of everything.
+Which class goes first is not changed by guests: each class has its own.
+"""
+
+from typing import Final
+
+from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.standings import Payer
+from luftpause.core.scheduling.working_set.state import Seat, WorkingSet
+from luftpause.core.scheduling.working_set.weights import Weights
+
+LITTLE: Final = 12
+"""A guest has no more than one part in so many of what is in flight."""
+
+BESIDE: Final = 4
+"""Of a replica all together may have so many times what guests have."""
+
+
+def has_little(known: WorkingSet, payer: Payer, tokens: int, weights: Weights) -> bool:
+    """Say whether a payer has little beside the others, with so many tokens more, although it may have no less."""
+    principal, caller = payer
+    of_all = known.in_flight + tokens
+    of_principal = known.in_use.get(principal, 0) + tokens
+    if 2 * of_principal < of_all:
+        return LITTLE * of_principal <= min(1.0, weights.principals.get(principal, 1.0)) * of_all
+    of_payer = known.in_use.get(payer, 0) + tokens
+    return LITTLE * of_payer <= min(1.0, weights.callers.get(caller, 1.0)) * of_principal
+
+
+def taken(known: WorkingSet, payer: Payer, tokens: int) -> WorkingSet:
+    """Return what is known when a payer has so many tokens more in flight; below zero: fewer."""
+    in_use = known.in_use
+    for party in (payer[0], payer):
+        left = in_use.get(party, 0) + tokens
+        in_use = in_use.set(party, left) if left else in_use.delete(party)
+    return known._replace(in_use=in_use, in_flight=known.in_flight + tokens)
+
+
+def left_to_others(seat: Seat, service_class: ServiceClass) -> int | None:
+    """Return what a replica's guests of a class leave at least to all together; None where nobody makes way for them.
+
+    Where only guests are, others begin as ever: a run that needs more than they would leave must begin some time.
+    """
+    if not seat.guests:
+        return None
+    is_batch = service_class is ServiceClass.BATCH
+    tokens = sum(guest.tokens for guest in seat.guests if guest.is_batch is is_batch)
+    return BESIDE * tokens if 0 < tokens < seat.charged else None

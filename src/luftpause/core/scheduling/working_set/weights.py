@@ -1,0 +1,30 @@
+"""Who may have more of the engines than others: what a party is served counts for less, the greater its weight is.
+
+Principals are weighed among principals, callers among the callers of one principal. Everybody else's weight is 1.
+"""
+
+from typing import Final, NamedTuple
+
+from immutables import Map
+
+from luftpause.core.model.ids import CallerId, PrincipalId
+from luftpause.core.scheduling.standings import Payer, Service
+
+
+class Weights(NamedTuple):
+    """The weights that are not 1, each above 0."""
+
+    principals: Map[PrincipalId, float] = Map()
+    callers: Map[CallerId, float] = Map()
+
+    def weighed(self, payer: Payer, service: int) -> Service:
+        """Return what some service counts for among principals, and among the callers of the payer's principal."""
+        principal, caller = payer
+        of_principal, of_caller = self.principals.get(principal), self.callers.get(caller)
+        return (
+            service if of_principal is None else int(service / of_principal),
+            service if of_caller is None else int(service / of_caller),
+        )
+
+
+EVEN: Final = Weights()

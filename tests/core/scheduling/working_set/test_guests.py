@@ -1,0 +1,137 @@
+"""Who has little in flight beside the others, and what those leave to it."""
+
+from dataclasses import replace
+
+from immutables import Map
+
+from core.scheduling.builders import BATCH, INTERACTIVE, World, failed, placed
+from core.scheduling.working_set.worlds import REPLY, begun, replica, seat, sized, world
+from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, PrincipalId, ReplicaId, TurnId
+from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.reasons import RoomKeptFor, WaitingForTokens
+from luftpause.core.scheduling.working_set.guests import BESIDE, has_little, left_to_others, taken
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.core.scheduling.working_set.room import free_tokens
+from luftpause.core.scheduling.working_set.state import Guest, Seat, WorkingSet
+from luftpause.core.scheduling.working_set.weights import EVEN, Weights
+
+CROWD = ANONYMOUS_PRINCIPAL, CallerId("crowd")
+ONE = ANONYMOUS_PRINCIPAL, CallerId("one")
+LIMITS = WorkingSetLimits(fill=0.75, fill_interactive=0.85, fill_beside=0.5, first_tokens=0)
+NOTHING = world().state.working_set
+
+
+def used(**tokens: int) -> WorkingSet:
+    """What is known when principals or, with none named so, callers of the anonymous one have so many tokens."""
+    known = NOTHING
+    for name, amount in tokens.items():
+        known = taken(known, (PrincipalId(name), CallerId(name)), amount)
+    return known
+
+
+def crowd(turn: str, tokens: int) -> TurnArrived:
+    return sized(turn, tokens - REPLY, caller="crowd")
+
+
+def one(turn: str, tokens: int = 800, *, batch: bool = True) -> TurnArrived:
+    return sized(turn, tokens - REPLY, caller="one", batch=batch)
+
+
+def crowded() -> World:
+    """A crowd has 7,000 of 10,000 tokens at `a` and `b`, and nobody waits for a first token."""
+    made = world("a", "b", limits=LIMITS)
+    for turn in ("c1", "c2", "c3", "c4"):
+        made.place(crowd(turn, 3500))
+        made.tell(begun(turn))
+    assert [seat(made, name).in_flight for name in ("a", "b")] == [7000, 7000]
+    return made
+
+
+def test_a_twelfth_of_all_that_is_in_flight_is_little() -> None:
+    known = taken(NOTHING, CROWD, 11_000)
+    assert has_little(known, ONE, 1000, EVEN)
+    assert not has_little(known, ONE, 1001, EVEN)
+    assert not has_little(known, CROWD, 1, EVEN)
+    assert not has_little(NOTHING, ONE, 1, EVEN), "all that there is is not little"
+
+
+def test_principals_are_compared_and_callers_of_one_that_has_half_of_everything() -> None:
+    known = used(big=8000, middle=3000, small=500)
+    assert has_little(known, (PrincipalId("small"), CallerId("x")), 500, EVEN)
+    assert not has_little(known, (PrincipalId("middle"), CallerId("new name")), 10, EVEN)
+    assert has_little(known, (PrincipalId("big"), CallerId("x")), 600, EVEN)
+
+
+def test_who_is_to_have_less_has_little_only_below_that() -> None:
+    known = taken(NOTHING, CROWD, 7000)
+    low = Weights(callers=Map({ONE[1]: 0.5}))
+    assert has_little(known, ONE, 300, low)
+    assert not has_little(known, ONE, 400, low)
+    assert not has_little(used(other=7000), ONE, 600, Weights(principals=Map({ANONYMOUS_PRINCIPAL: 0.5})))
+
+
+def test_what_is_taken_is_given_back() -> None:
+    known = taken(taken(NOTHING, CROWD, 70), ONE, 30)
+    assert (dict(known.in_use), known.in_flight) == ({ANONYMOUS_PRINCIPAL: 100, CROWD: 70, ONE: 30}, 100)
+    assert taken(taken(known, CROWD, -70), ONE, -30) == NOTHING
+
+
+def test_all_together_are_left_four_times_what_guests_of_their_class_have() -> None:
+    guests = Guest(TurnId("x"), 100, is_batch=True), Guest(TurnId("y"), 10, is_batch=False)
+    assert left_to_others(Seat(in_flight=500, guests=guests), BATCH) == BESIDE * 100
+    assert left_to_others(Seat(in_flight=500, guests=guests), INTERACTIVE) == BESIDE * 10
+    assert left_to_others(Seat(in_flight=500), BATCH) is None
+    assert left_to_others(Seat(in_flight=100, guests=guests[:1]), BATCH) is None, "nobody else is there"
+
+
+def test_a_guest_begins_beside_a_claim_and_others_make_way_until_it_is_done() -> None:
+    made = crowded()
+    assert made.hold(crowd("c5", 800)) == WaitingForTokens(replica=ReplicaId("a"), need=800, free=500)
+    assert seat(made, "a").claimed_by == "c5"
+    assert made.place(one("g")) == "a"
+    assert [each.turn for each in seat(made, "a").guests] == ["g"]
+    made.tell(begun("g"))
+    assert free_tokens(replica(made, "a"), BATCH, LIMITS) == 5000 - 7800
+    assert placed(made.tell(failed("c2"))) == [("c5", "b")], "it is not bound to what it claims"
+    made.tell(begun("c5"))
+    made.hold(crowd("c6", 3500))
+    assert placed(made.tell(failed("c1"))) == [], "3,500 and the guest's 800 are in flight, and 5,000 may be"
+    assert placed(made.tell(failed("g"))) == [("c6", "a")]
+    assert not seat(made, "a").guests
+
+
+def test_a_guest_waits_behind_what_is_closed_for_a_guest() -> None:
+    made = world("a", limits=LIMITS)
+    for turn in (crowd("c1", 7500), one("g", 500)):
+        made.place(turn)
+        made.tell(begun(str(turn.turn)))
+    made.hold(sized("big", 700 - REPLY, caller="another"))
+    assert made.state.held[TurnId("big")].little
+    third = sized("small", 300 - REPLY, caller="third")
+    assert made.hold(third) == RoomKeptFor(replica=ReplicaId("a"), caller=CallerId("another"))
+
+
+def test_without_that_piece_nobody_is_a_guest() -> None:
+    made = world("a", limits=replace(LIMITS, guests=False))
+    made.place(crowd("c1", 7000))
+    made.tell(begun("c1"))
+    made.hold(one("g"))
+    assert not made.state.held[TurnId("g")].little
+
+
+def test_a_guest_of_another_class_changes_nothing() -> None:
+    made = crowded()
+    assert made.place(one("g", batch=False)) == "a"
+    assert [each.is_batch for each in seat(made).guests] == [False]
+    assert free_tokens(replica(made), BATCH, LIMITS) == 7500 - 7800
+
+
+def test_eight_names_leave_others_three_times_what_they_have() -> None:
+    made = world("a", kv=100_000, limits=LIMITS)
+    made.place(sized("honest", 22_000 - REPLY, caller="honest"))
+    for number in range(8):
+        made.place(sized(f"n{number}", 2000 - REPLY, caller=f"name-{number}"))
+    assert len(seat(made).guests) == 8
+    free = free_tokens(replica(made), BATCH, LIMITS)
+    assert free is not None
+    assert 22_000 + free == 3 * 16_000
