@@ -10,6 +10,7 @@ from immutables import Map
 from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, ToolName, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.wheel import Wheel
+from luftpause.core.scheduling.working_set.replies import Agent, Replies
 
 LEASE_STEP_S: Final = 0.125
 """A place is kept at most this much too long."""
@@ -120,12 +121,14 @@ class WorkingSet(NamedTuple):
         patience: of each tool and class, as it was found out last; empty stands for a tool that nobody knows.
         leases: when to look at a run whose place is kept.
         silences: when to look at a replica that as many turns await their first token of as may.
+        replies: of each agent that had some.
     """
 
     leases: Wheel[tuple[RunId, ModelName]]
     silences: Wheel[ReplicaId]
     lengths: Map[ModelName, Lengths] = Map()
     patience: Map[tuple[ToolName, ServiceClass], Patience] = Map()
+    replies: Map[Agent, Replies] = Map()
 
     def next_at(self) -> Instant | None:
         """Return when to look at something next; None when there is nothing to look at."""
