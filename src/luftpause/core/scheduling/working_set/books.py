@@ -10,7 +10,7 @@ from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.state import Run, Turn
-from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s
+from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s, worth_step
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
 from luftpause.core.scheduling.working_set.leases import lease
 from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, prompt_tokens, service_of
@@ -173,12 +173,12 @@ def kept_since(draft: Draft, run: Run, now: Instant) -> Run:
 
 def _patience_s(draft: Draft, run: Run, worth: float, now: Instant) -> float:
     tool = NO_TOOL if run.out_on is None else run.out_on
-    key, known = (tool, run.service_class), draft.working_set.patience
+    key, known = (tool, worth_step(worth)), draft.working_set.patience
     patience, history = known.get(key), draft.tools.histories.get(tool)
     if patience is None or is_stale(patience, 0 if history is None else history.returned, worth):
         patience = found_out(draft.tools, tool, worth, now)
         if len(known) >= PATIENCE_MAX:
-            for each in sorted(known, key=lambda each: (each[0], each[1].value))[: PATIENCE_MAX // 2]:
+            for each in sorted(known)[: PATIENCE_MAX // 2]:
                 known = known.delete(each)
         draft.working_set = draft.working_set._replace(patience=known.set(key, patience))
     return patience.seconds
