@@ -19,16 +19,7 @@ from luftpause.core.scheduling.lanes import Away, Line, renewed, stepped_out, st
 from luftpause.core.scheduling.parts import followed, recounted
 from luftpause.core.scheduling.residency.uses import absence_of, gone_out, in_line, out_of_line
 from luftpause.core.scheduling.standings import Payer, Standings
-from luftpause.core.scheduling.state import (
-    Bucket,
-    Decision,
-    HeldTurn,
-    Pool,
-    Replica,
-    Run,
-    State,
-    Turn,
-)
+from luftpause.core.scheduling.state import Bucket, Decision, HeldTurn, Pool, Replica, Run, State, Turn
 from luftpause.core.scheduling.working_set.guests import taken
 from luftpause.core.scheduling.working_set.seats import booked_in, keeping, may_open_more, opened, unseated
 

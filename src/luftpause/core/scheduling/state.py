@@ -33,7 +33,7 @@ from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.residency.state import Residency, ResidencyLimits
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.tool_history import Tools, open_step_s
-from luftpause.core.scheduling.wheel import Wheel
+from luftpause.core.scheduling.wheel import Wheel, expiry_step_s
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.state import LEASE_STEP_S, Measure, Seat, WorkingSet
 
@@ -60,9 +60,6 @@ Life: TypeAlias = tuple[ReplicaId, int]
 
 Bucket: TypeAlias = int
 """A deadline, rounded up as a `Wheel` does it."""
-
-EXPIRY_STEP_S_MIN, EXPIRY_STEP_S_MAX = 0.001, 1.0
-"""Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
 
 LAPSED_MAX = 1024
 """Turns given up for want of a sign of life that are remembered, those placed last."""
@@ -379,8 +376,8 @@ def empty_state(limits: Limits) -> State:
     """Return the state of a scheduler that has just started."""
     return State(
         limits=limits,
-        peer_deadlines=Wheel(step_s=_expiry_step_s(limits.turn_timeout_s)),
-        run_deadlines=Wheel(step_s=_expiry_step_s(limits.run_idle_expiry_s)),
+        peer_deadlines=Wheel(step_s=expiry_step_s(limits.turn_timeout_s)),
+        run_deadlines=Wheel(step_s=expiry_step_s(limits.run_idle_expiry_s)),
         replica_deadlines=Wheel(step_s=REOPENING_STEP_S),
         working_set=WorkingSet(leases=Wheel(step_s=LEASE_STEP_S), silences=Wheel(step_s=LEASE_STEP_S)),
         standings=Standings(clock=None if limits.working_set is None or not limits.working_set.by_service else 0),
@@ -399,7 +396,3 @@ def without(turns: tuple[TurnId, ...], turn: TurnId) -> tuple[TurnId, ...]:
         return turns
     position = turns.index(turn)
     return turns[:position] + turns[position + 1 :]
-
-
-def _expiry_step_s(timeout_s: float) -> float:
-    return min(EXPIRY_STEP_S_MAX, max(EXPIRY_STEP_S_MIN, timeout_s / 16))

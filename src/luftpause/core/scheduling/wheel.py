@@ -13,6 +13,9 @@ from immutables import Map
 
 from luftpause.core.model.ids import Instant
 
+EXPIRY_STEP_S_MIN, EXPIRY_STEP_S_MAX = 0.001, 1.0
+"""Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
+
 Key = TypeVar("Key", bound=str | tuple[str, str])
 
 
@@ -84,6 +87,11 @@ class Wheel(Generic[Key]):
             bucket_of = bucket_of.delete(key)
         first = min(buckets, default=None)
         return taken, Wheel(step_s=self.step_s, buckets=buckets, bucket_of=bucket_of, first=first)
+
+
+def expiry_step_s(timeout_s: float) -> float:
+    """Return the width of the buckets for deadlines that are so far away, seconds."""
+    return min(EXPIRY_STEP_S_MAX, max(EXPIRY_STEP_S_MIN, timeout_s / 16))
 
 
 def _without(buckets: Map[int, Map[Key, None]], bucket: int, key: Key) -> Map[int, Map[Key, None]]:

@@ -151,19 +151,12 @@ class Book:
     def take(self, event: Event, now: float) -> Due:
         """Take in an event, but no order; an offer must be new, and served by someone."""
         due = Due()
+        if isinstance(event, TurnReport):
+            self._take_in_report(event, now)
+            return due
         match event:
             case TurnArrived():
                 self._wait(event, now)
-            case (
-                FirstTokenSeen()
-                | TurnsRenewed()
-                | TurnFinished()
-                | TurnFailed()
-                | TurnAbandoned()
-                | TurnReturned()
-                | TurnStays()
-            ):
-                self._take_in_report(event, now)
             case RunEnded():
                 self._end_run(event.run, due)
             case ReplicaAdded() | ReplicaRemoved() | ReplicaProbed():

@@ -86,7 +86,7 @@ class World:
             under_way=[Begun(stream=run.stream, begun_at=run.begun_at) for run in roots],
             unfinished=self.unfinished,
             failed_turns=self.failed_turns,
-            retractions=self.totals().retractions,
+            retractions=self._totals().retractions,
             loads=self.loads,
         )
 
@@ -95,7 +95,7 @@ class World:
         """Runs that have begun and not ended."""
         return len(self._under_way)
 
-    def totals(self) -> EngineTotals:
+    def _totals(self) -> EngineTotals:
         """Return what all engines did, dead ones included."""
         total = EngineTotals()
         for each in (*self._past_totals, *(engine.totals for engine in self._engines if engine is not None)):

@@ -11,11 +11,12 @@ from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.state import Run, Turn
 from luftpause.core.scheduling.working_set.guests import has_little
-from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s
+from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s, worth_step
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
 from luftpause.core.scheduling.working_set.leases import lease
 from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, prompt_tokens, service_of
 from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
+from luftpause.core.scheduling.working_set.replies import AGENTS_MAX, Replies, after_reply, agent_of
 from luftpause.core.scheduling.working_set.room import first_tokens_due
 from luftpause.core.scheduling.working_set.seats import heard
 from luftpause.core.scheduling.working_set.state import Lengths, Measure
@@ -26,6 +27,7 @@ SILENCE_S: Final = 2.0
 """So much later than expected a first token may be."""
 HALF: Final = 0.5
 PATIENCE_MAX: Final = 2048
+NO_REPLIES: Final = Replies()
 NO_TOOL: Final = ToolName("")
 
 
@@ -36,7 +38,16 @@ def need_of(draft: Draft, arrival: TurnArrived, run: Run | None) -> int:
     if arrival.shape is TurnShape.ERRAND:
         return 0
     lengths = draft.working_set.lengths.get(arrival.model, _LENGTHS)
-    return max(1, prompt_tokens(lengths, run, arrival) + int(lengths.reply))
+    return max(1, prompt_tokens(lengths, run, arrival) + _reply_of(draft, arrival))
+
+
+def _reply_of(draft: Draft, arrival: TurnArrived) -> int:
+    """Return the tokens that a turn's answer is charged with."""
+    limits, known = draft.limits.working_set, draft.working_set
+    replies = known.replies.get(agent_of(arrival)) if limits is not None and limits.agent_replies else None
+    return (
+        replies.long if replies is not None and replies.long else int(known.lengths.get(arrival.model, _LENGTHS).reply)
+    )
 
 
 def is_guest(draft: Draft, arrival: TurnArrived, need: int) -> bool:
@@ -53,7 +64,7 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     if run is not None and run.kept and run.home == turn.replica:
         expects = run.measure.context
     tokens = need_of(draft, turn.arrival, run)
-    reply = int(draft.working_set.lengths.get(turn.arrival.model, _LENGTHS).reply)
+    reply = _reply_of(draft, turn.arrival) if tokens else 0
     service = service_of(max(0, tokens - reply), expects, reply) if tokens else 0
     why = turn.why
     if why is PlacedBecause.LEAST_LOADED:
@@ -117,11 +128,22 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
     after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival.prompt_bytes, usage)
     after = after_answer(after, usage, turn.first_s, now - turn.placed_at)
     draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
+    _note_reply(draft, turn.arrival, usage)
     if limits.by_service:
         _settle(draft, turn, usage, limits.weights)
     replica = draft.replicas[turn.replica]
     seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
     draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
+
+
+def _note_reply(draft: Draft, arrival: TurnArrived, usage: Usage) -> None:
+    """Learn how long an agent's answers are; of too many agents half are forgotten, they are soon known again."""
+    replies, agent = draft.working_set.replies, agent_of(arrival)
+    if agent not in replies and len(replies) >= AGENTS_MAX:
+        for each in sorted(replies)[: AGENTS_MAX // 2]:
+            replies = replies.delete(each)
+    replies = replies.set(agent, after_reply(replies.get(agent, NO_REPLIES), usage))
+    draft.working_set = draft.working_set._replace(replies=replies)
 
 
 def _settle(draft: Draft, turn: Turn, usage: Usage, weights: Weights) -> None:
@@ -162,12 +184,12 @@ def kept_since(draft: Draft, run: Run, now: Instant) -> Run:
 
 def _patience_s(draft: Draft, run: Run, worth: float, now: Instant) -> float:
     tool = NO_TOOL if run.out_on is None else run.out_on
-    key, known = (tool, run.service_class), draft.working_set.patience
+    key, known = (tool, worth_step(worth)), draft.working_set.patience
     patience, history = known.get(key), draft.tools.histories.get(tool)
     if patience is None or is_stale(patience, 0 if history is None else history.returned, worth):
         patience = found_out(draft.tools, tool, worth, now)
         if len(known) >= PATIENCE_MAX:
-            for each in sorted(known, key=lambda each: (each[0], each[1].value))[: PATIENCE_MAX // 2]:
+            for each in sorted(known)[: PATIENCE_MAX // 2]:
                 known = known.delete(each)
         draft.working_set = draft.working_set._replace(patience=known.set(key, patience))
     return patience.seconds

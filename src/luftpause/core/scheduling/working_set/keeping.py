@@ -4,12 +4,13 @@ The place is worth what its tokens cost to prefill again, and costs itself: so a
 times the weight of the run's class, is what a return may be waited for.
 """
 
+from math import log
 from typing import Final
 
 from luftpause.core.model.ids import Instant, ToolName
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.state import Replica
-from luftpause.core.scheduling.tool_history import NOTHING_HEARD, Tools
+from luftpause.core.scheduling.tool_history import NOTHING_HEARD, OPEN_STEPS, Tools
 from luftpause.core.scheduling.tool_returns import return_law
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.state import Patience
@@ -21,6 +22,9 @@ RETURNS_SPARE: Final = 2
 RETURNS_SHARE: Final = 8
 WORTH_SHARE: Final = 0.25
 """What was found out holds until an eighth more came back, and a few, or a return is worth a quarter more or less."""
+
+WORTH_S_MIN: Final = 0.001
+_STEP: Final = log(1.0 + WORTH_SHARE)
 
 WORTH_S: Final = 5.0
 """What a return may be waited for where a replica's memory is unknown."""
@@ -38,6 +42,11 @@ def worth_s(replica: Replica, service_class: ServiceClass, limits: WorkingSetLim
     return seconds * (limits.interactive_weight if service_class is ServiceClass.INTERACTIVE else 1.0)
 
 
+def worth_step(worth_s: float) -> int:
+    """Return a number that is the same for worths that differ little: each replica's is another, and changes."""
+    return round(log(max(worth_s, WORTH_S_MIN)) / _STEP)
+
+
 def is_stale(patience: Patience | None, returned: int, worth_s: float) -> bool:
     """Say whether more came back since, or a return is worth something else by now, so that it may not hold."""
     if patience is None or returned - patience.returned > RETURNS_SPARE + patience.returned // RETURNS_SHARE:
@@ -46,8 +55,15 @@ def is_stale(patience: Patience | None, returned: int, worth_s: float) -> bool:
 
 
 def found_out(tools: Tools, tool: ToolName, worth_s: float, now: Instant) -> Patience:
-    """Return for how long to keep the place of a run that is out on a tool. Who is out on it now is seen that long."""
-    history = tools.histories.get(tool, NOTHING_HEARD)
-    out = sorted((now - step * tools.step_s, count) for (name, step), count in tools.out.items() if name == tool)
-    law = return_law(history, [(max(0.0, seconds), count) for seconds, count in out])
+    """Return for how long to keep the place of a run that is out on a tool.
+
+    Who is out on it now is seen that long, unless that is longer than runs are remembered as a rule.
+    """
+    history, known, latest = tools.histories.get(tool, NOTHING_HEARD), tools.out, tools.step(now)
+    out = [
+        (max(0.0, now - step * tools.step_s), count)
+        for step in range(latest, latest - OPEN_STEPS - 1, -1)
+        if (count := known.get((tool, step))) is not None
+    ]
+    law = return_law(history, out)
     return Patience(history.returned, worth_s, law.best_wait(worth_s))

@@ -24,6 +24,7 @@ class WorkingSetLimits:
         fill_beside: share of a replica's memory that is filled where a guest is at work, if anybody else is.
         claim: the first in line that fits nowhere closes a replica to those behind it.
         recalls: so often a batch turn without a first token may be taken back for an interactive one; 0 for never.
+        agent_replies: an answer is charged as the longer ones of its agent; else as the mean of its model.
         native_priority: engines that take priorities are told them; a client's own counts for nothing.
     """
 
@@ -42,3 +43,4 @@ class WorkingSetLimits:
     claim: bool = True
     recalls: int = 1
     native_priority: bool = True
+    agent_replies: bool = True

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from immutables import Map
 
 from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, ToolName, TurnId
-from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.standings import Party
 from luftpause.core.scheduling.wheel import Wheel
+from luftpause.core.scheduling.working_set.replies import Agent, Replies
 
 LEASE_STEP_S: Final = 0.125
 """A place is kept at most this much too long."""
@@ -110,7 +110,7 @@ class Measure(NamedTuple):
 
 
 class Patience(NamedTuple):
-    """How long runs of a class are waited for that are out on a tool.
+    """How long runs are waited for that are out on a tool and whose return is worth about as much.
 
     Attributes:
         returned: how often runs had come back from it when that was found out.
@@ -128,19 +128,21 @@ class WorkingSet(NamedTuple):
 
     Attributes:
         lengths: of each model's texts.
-        patience: of each tool and class, as it was found out last; empty stands for a tool that nobody knows.
+        patience: of each tool and step of worth, as it was found out last; empty stands for a tool that nobody knows.
         leases: when to look at a run whose place is kept.
         silences: when to look at a replica that as many turns await their first token of as may.
         in_use: tokens in flight of each principal, and of each of its callers.
         in_flight: all tokens in flight.
+        replies: of each agent that had some.
     """
 
     leases: Wheel[tuple[RunId, ModelName]]
     silences: Wheel[ReplicaId]
     lengths: Map[ModelName, Lengths] = Map()
-    patience: Map[tuple[ToolName, ServiceClass], Patience] = Map()
+    patience: Map[tuple[ToolName, int], Patience] = Map()
     in_use: Map[Party, int] = Map()
     in_flight: int = 0
+    replies: Map[Agent, Replies] = Map()
 
     def next_at(self) -> Instant | None:
         """Return when to look at something next; None when there is nothing to look at."""

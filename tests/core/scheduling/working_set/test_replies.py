@@ -1,0 +1,56 @@
+"""How long an agent's answers become, before they are there."""
+
+import pytest
+
+from core.scheduling.working_set.worlds import REPLY, answered, replica, sized, world
+from luftpause.core.model.turns import Usage
+from luftpause.core.scheduling.working_set import books
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.core.scheduling.working_set.replies import RECENT_MAX, RECENT_MIN, Replies, after_reply
+
+
+def after(*lengths: int) -> Replies:
+    replies = Replies()
+    for length in lengths:
+        replies = after_reply(replies, Usage(prompt_tokens=1, completion_tokens=length))
+    return replies
+
+
+def test_too_few_tell_nothing() -> None:
+    assert after(*[900] * (RECENT_MIN - 1)).long == 0
+    assert after(*[900] * RECENT_MIN).long == 900
+
+
+def test_nine_in_ten_are_no_longer() -> None:
+    assert after(*range(1, 11)).long == 9
+    assert after(*range(1, 21)).long == 18
+    assert after(5, 5, 5, 5, 5, 5, 5, 5, 5, 7000).long == 5
+
+
+def test_only_the_latest_count() -> None:
+    assert after(*[7000] * 50, *[10] * RECENT_MAX).long == 10
+    assert len(after(*range(100)).recent) == RECENT_MAX
+
+
+@pytest.mark.parametrize(("piece", "charged"), [(True, 1000 + 500), (False, None)])
+def test_a_turn_is_charged_as_the_longer_ones_of_its_agent(piece: bool, charged: int | None) -> None:
+    made = world(limits=WorkingSetLimits(agent_replies=piece))
+    for number in range(10):
+        made.place(sized(f"t{number}", 1000, caller="writer"))
+        made.tell(answered(f"t{number}", 1000, reply=500 if number else 4000))
+    made.place(sized("w", 1000, caller="writer"))
+    seat = replica(made).seat.in_flight
+    assert (seat == charged) if charged else (seat > 1000 + REPLY)
+    made.tell(answered("w", 1000, reply=500))
+    made.place(sized("n", 1000, caller="namer"))
+    assert replica(made).seat.in_flight not in (0, 1500)
+
+
+@pytest.mark.interpreted
+def test_of_too_many_agents_half_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(books, "AGENTS_MAX", 4)
+    made = world()
+    for number in range(6):
+        made.place(sized(f"t{number}", 10, caller=f"c{number}"))
+        made.tell(answered(f"t{number}", 10))
+    assert [caller for _, _, caller in sorted(made.state.working_set.replies)] == ["c2", "c3", "c4", "c5"]
