@@ -11,6 +11,7 @@ from luftpause.adapters.link.server import Graces
 from luftpause.adapters.turns_http.retry import Patience
 from luftpause.assembly.declared import (
     dataplane_settings,
+    engine_key,
     kv_folder,
     link_graces,
     patience,
@@ -190,3 +191,35 @@ def test_a_token_that_cannot_be_used_is_named_by_its_variable_alone(tokens: dict
     [problem] = refused.value.problems
     assert str(problem).startswith(f"environment: {says}")
     assert "cret" not in str(problem)
+
+
+MODEL = {"name": "m", "backend": "command", "command": ["serve", "${port}"]}
+
+
+@pytest.mark.parametrize(
+    ("section", "env", "problem"),
+    [
+        ({"host": "0.0.0.0", "models": [MODEL]}, {}, "engines on 0.0.0.0 would answer whoever reaches it"),
+        ({"host": "box.lan", "models": [MODEL]}, {"KEY": "x"}, "engines on box.lan would answer whoever reaches it"),
+        ({"host": "box.lan", "api_key_env": "KEY", "models": [MODEL]}, {"KEY": " "}, "the variable KEY is not set"),
+        ({"api_key_env": "KEY"}, {}, "the variable KEY is not set"),
+    ],
+)
+def test_engines_that_others_reach_need_a_key(section: dict[str, object], env: dict[str, str], problem: str) -> None:
+    launcher = msgspec.convert({"launcher": section}, Config).launcher
+    with pytest.raises(ConfigError, match=problem):
+        engine_key(launcher, env)
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [
+        ({"models": [MODEL]}, ""),
+        ({"host": "localhost", "models": [MODEL]}, ""),
+        ({"host": "0.0.0.0"}, ""),
+        ({"host": "box.lan", "api_key_env": "KEY", "models": [MODEL]}, "secret"),
+    ],
+)
+def test_the_key_of_engines_is_that_of_its_variable(section: dict[str, object], key: str) -> None:
+    launcher = msgspec.convert({"launcher": section}, Config).launcher
+    assert engine_key(launcher, {"KEY": "secret"}) == key

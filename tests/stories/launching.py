@@ -43,7 +43,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def engines(pid: int) -> list[int]:
-    listing = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
     rows = [line.split(maxsplit=2) for line in listing.splitlines() if "orphan_watch" not in line]
     return [int(child) for child, parent, *_ in rows if int(parent) == pid and is_alive(int(child))]
 

@@ -9,6 +9,7 @@ from luftpause.adapters.keyring import Key
 from luftpause.adapters.link.server import Graces
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
 from luftpause.adapters.turns_http.retry import Patience
+from luftpause.assembly.doors import is_loopback
 from luftpause.config.launcher_schema import Launcher
 from luftpause.config.problems import ConfigError, Problem
 from luftpause.config.schema import Config
@@ -43,6 +44,24 @@ def require_keys(config: Config, env: Mapping[str, str]) -> None:
     ]
     if problems:
         raise ConfigError(*problems)
+
+
+def engine_key(section: Launcher, env: Mapping[str, str]) -> str:
+    """Return the key that engines on demand are started with, empty where they need none.
+
+    Raises:
+        ConfigError: others could reach them and there is none, or its variable is not set.
+    """
+    name = section.api_key_env
+    key = env.get(name, "").strip() if name else ""
+    if name and not key:
+        raise ConfigError(
+            Problem(where="environment", key="launcher.api_key_env", what=f"the variable {name} is not set")
+        )
+    if not key and section.models and not is_loopback(section.host):
+        what = f"engines on {section.host} would answer whoever reaches it; name a variable with a key for them"
+        raise ConfigError(Problem(where="launcher", key="launcher.api_key_env", what=what))
+    return key
 
 
 def principal_keys(config: Config, env: Mapping[str, str], *, operator_token: str) -> tuple[Key, ...]:

@@ -32,6 +32,7 @@ from luftpause.adapters.turns_http.client import HttpTurns
 from luftpause.adapters.turns_http.served_models import ServedModels
 from luftpause.assembly.declared import (
     dataplane_settings,
+    engine_key,
     kv_folder,
     link_graces,
     log_folder,
@@ -364,5 +365,6 @@ def launcher_plan(config: schema.Config, folder: Path | None) -> LauncherPlan:
         ConfigError: a declared model cannot be started as it stands.
     """
     engine, model = find_local_engine(os.environ), find_local_model()
-    machine = Machine(engine=engine, bundled_model=model, ram=ram_budget(), kv_folder=folder)
+    key = engine_key(config.launcher, os.environ)
+    machine = Machine(engine=engine, bundled_model=model, ram=ram_budget(), kv_folder=folder, engine_key=key)
     return plan(config.launcher, machine)

@@ -105,7 +105,9 @@ class Launcher(Section, frozen=True):
 
     Attributes:
         name: what this launcher is called; another machine's needs another name.
-        host: address that engines listen on and are reached at.
+        host: address that engines listen on and are reached at; another machine reaches them only with a key.
+        api_key_env: environment variable with the key that engines are started with and asked with, here and where a
+            dataplane runs; needed where `host` is not this machine's own. A `command` finds it under the same name.
         model_dir: folder of the model files; relative to the working directory.
         log_dir: folder for the engines' own output; empty means no files.
         state_dir: folder of the marks by which engines of a launcher that was killed are found again, and of what
@@ -138,6 +140,7 @@ class Launcher(Section, frozen=True):
 
     name: Name = "local"
     host: str = "127.0.0.1"
+    api_key_env: str = ""
     model_dir: str = "models"
     log_dir: str = ""
     state_dir: str = "state/launcher"

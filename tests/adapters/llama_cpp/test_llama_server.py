@@ -111,6 +111,14 @@ def test_options_reach_the_library(tmp_path: Path, library: FakeLibrary) -> None
     assert params.chat_template == "{{ messages }}"
 
 
+def test_a_key_comes_from_the_environment_as_with_the_program(
+    tmp_path: Path, library: FakeLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLAMA_API_KEY", "secret")
+    serve(options_of(["-m", gguf(tmp_path), "--port", "1"]))
+    assert library.params.api_keys == ["secret"]
+
+
 def test_the_librarys_own_defaults_stand_where_nothing_was_said(tmp_path: Path, library: FakeLibrary) -> None:
     serve(options_of(["-m", gguf(tmp_path), "--port", "1"]))
     assert (library.params.sampling.temp, library.params.cache_ram_mib) == (0.8, 8192)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from luftpause.config.launcher_schema import LauncherModel
-from luftpause.services.launcher.command_lines import Place, command_line, parks, stop_command_line
+from luftpause.services.launcher.command_lines import Place, command_line, key_variables, parks, stop_command_line
 from luftpause.services.launcher.engine_arguments import UnusableError
 
 FILE = Path("/models/m")
@@ -68,3 +68,22 @@ def test_what_ends_an_engine_knows_its_port() -> None:
     bad = msgspec.structs.replace(model, stop_command=["${pid}"])
     with pytest.raises(UnusableError, match="knows no placeholder"):
         stop_command_line(bad, None)
+
+
+def test_each_engine_learns_its_key_where_it_looks_for_one_and_no_other_way() -> None:
+    found = {
+        backend: key_variables(declared(backend), "MINE", "secret")
+        for backend in ("llama.cpp", "vllm", "sglang", "command", "ollama")
+    }
+    assert found == {
+        "llama.cpp": {"LLAMA_API_KEY": "secret"},
+        "vllm": {"VLLM_API_KEY": "secret"},
+        "sglang": {},
+        "command": {"MINE": "secret"},
+        "ollama": {},
+    }
+    assert key_variables(declared("vllm"), "", "") == {}
+    place = Place("127.0.0.1", "/models", None, "secret")
+    for backend in ("llama.cpp", "vllm", "sglang"):
+        argv = command_line(declared(backend), FILE, FakeEngine(), place).argv
+        assert ("secret" in argv) is (backend == "sglang"), "others may list processes; it alone reads no variable"

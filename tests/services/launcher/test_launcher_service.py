@@ -320,6 +320,21 @@ def test_the_inventory_names_all_that_runs_with_the_settings_of_its_start() -> N
     run(story())
 
 
+def test_a_grace_that_is_read_anew_holds_for_what_is_started_then() -> None:
+    """The story is over well before the first grace is."""
+
+    async def story() -> None:
+        stubborn = model(engine("--ignore-term"))
+        async with launched(stubborn, stop_grace_s=60.0) as world:
+            world.launcher.reload(catalogue(stubborn, stop_grace_s=0.3))
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp)
+            world.scheduler.unload()
+            await world.scheduler.until(ModelDown)
+
+    run(story())
+
+
 def test_a_launcher_that_leaves_has_its_models_go_idle_first() -> None:
     async def story() -> None:
         async with launched(model(engine())) as world:
@@ -328,6 +343,7 @@ def test_a_launcher_that_leaves_has_its_models_go_idle_first() -> None:
             closing = asyncio.create_task(world.launcher.close(drain_s=20.0))
             await poll(lambda: world.scheduler.joins == 2)
             assert world.launcher.inventory().catalogue == ()
+            assert world.launcher.inventory().is_ending
             assert len(world.launcher.inventory().engines) == 1
             assert not closing.done()
             world.scheduler.unload()

@@ -107,6 +107,20 @@ def test_an_operators_wishes_are_orders() -> None:
     run(story())
 
 
+@pytest.mark.parametrize("query", ["force=perhaps", "firmly", "force&keep_waiting=2", "x" * 5000])
+def test_an_unload_that_asks_for_something_else_is_refused_and_unloads_nothing(query: str) -> None:
+    async def story() -> None:
+        world = World()
+        world.up()
+        status, body = await world.ask("POST", f"{PATH}/unload?{query}")
+        assert (status, body["error"]["code"]) == (400, "bad_request")
+        assert len(body["error"]["message"]) < 250
+        assert world.seat.orders == []
+        assert (await world.ask("POST", f"{PATH}/unload?force=false&keep_waiting=no"))[1]["state"] == "stopping"
+
+    run(story())
+
+
 @pytest.mark.parametrize("what", ["load", "unload", "pin", "unpin"])
 def test_a_get_changes_nothing(what: str) -> None:
     async def story() -> None:

@@ -16,6 +16,8 @@ from typing import Final, Protocol
 
 from luftpause.adapters.tether import WORD_VARIABLE
 
+KEY_VARIABLE: Final = "LLAMA_API_KEY"
+"""As with `llama-server`: the key that requests must name, but for its health."""
 _GGUF: Final = b"GGUF"
 _PORT_MAX: Final = 65535
 _PARENT_CHECK_S: Final = 0.5
@@ -108,6 +110,8 @@ def serve(options: argparse.Namespace) -> Server:
     params.endpoint_metrics = options.metrics
     params.endpoint_slots = options.slots
     params.use_jinja = options.jinja
+    if key := os.environ.get(KEY_VARIABLE):
+        params.api_keys = [key]
     if options.alias:
         params.model_alias = {options.alias}
     if options.temp is not None:

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from luftpause.core.model.replicas import Endpoint
 from luftpause.ports.engines import Engines
 from luftpause.ports.processes import LeftBehind
 from luftpause.services.launcher.planning import EnginePlan, ModelPlan, launch_of
@@ -51,8 +50,7 @@ async def _is_healthy(heirloom: Heirloom, engines: Engines) -> bool:
 
 
 async def _is_ready(plan: EnginePlan, behind: LeftBehind, engines: Engines) -> bool:
-    endpoint = Endpoint(url=f"http://{plan.host}:{behind.port}")
-    if not await answers(engines, endpoint, plan.health):
+    if not await answers(engines, plan.endpoint_at(behind.port), plan.health):
         _LOG.info("orphan_unhealthy", extra={"engine": plan.replica})
         return False
     # What a command of its own stops need not be who listens, as when it is started: a container for one.

@@ -21,11 +21,12 @@ _PLACEHOLDER: Final = re.compile(r"\$\{([^}]*)\}")
 
 
 class Place(NamedTuple):
-    """Where an engine listens, where files must lie, and where it writes the KV of its slots; None: nowhere."""
+    """Where an engine listens, where files must lie, where it writes the KV of its slots (None: nowhere), its key."""
 
     host: str
     model_dir: str
     kv_folder: Path | None = None
+    key: str = ""
 
 
 class CommandLine(NamedTuple):
@@ -69,11 +70,35 @@ def _argv(
             launch = (sys.executable, "-m", "sglang.launch_server", "--model-path", str(_needed(file, model)))
             # It takes one name only; a turn for an alias is told to it under its own.
             place = ("--host", host, "--port", PORT_PLACEHOLDER, "--served-model-name", model.name)
-            return (*launch, *place, "--enable-metrics", *args)
+            key = ("--api-key", where.key) if where.key else ()  # it reads no variable
+            return (*launch, *place, "--enable-metrics", *key, *args)
         case "ollama":
             return ()
         case "command":
             return _own_command(model, _known(model, file, kv_folder), args)
+        case _:
+            assert_never(model.backend)
+
+
+def key_variables(model: LauncherModel, name: str, key: str) -> Mapping[str, str]:
+    """Return the variables by which an engine learns the key that it is to ask for.
+
+    Args:
+        model: as declared.
+        name: of the variable that holds the key here.
+        key: what it holds; empty: there is none.
+    """
+    if not key:
+        return {}
+    match model.backend:
+        case "llama.cpp":
+            return {"LLAMA_API_KEY": key}
+        case "vllm":
+            return {"VLLM_API_KEY": key}
+        case "command":
+            return {name: key}
+        case "sglang" | "ollama":
+            return {}
         case _:
             assert_never(model.backend)
 

@@ -39,13 +39,16 @@ _SHUTS_OUT: Final[Mapping[str, frozenset[str]]] = {
     "vllm": frozenset(("--api-key", "--ssl-keyfile", "--ssl-certfile")),
     "sglang": frozenset(("--api-key", "--admin-api-key", "--ssl-keyfile", "--ssl-certfile")),
 }
-"""With these an engine would not answer us: who may come in, our own doors say."""
+"""With these an engine would not answer us: who may come in, our own doors say, and `launcher.api_key_env`."""
 _ABBREVIATES: Final = frozenset(("vllm", "sglang"))
 """Their parsers take any beginning of an option for it."""
-_OWNED_ENV: Final = re.compile(
-    r"LLAMA_ARG_(MODEL|HF|DOCKER|SPEC_DRAFT_MODEL|SPEC_DRAFT_HF|HOST|PORT|REUSE_PORT|API_|ALIAS|SSL_).*"
-    r"|LLAMA_ARG_(MMPROJ|MMPROJ_URL|CHAT_TEMPLATE_FILE)|LLAMA_API_KEY|HF_MODEL"
-)
+_OWNED_ENV: Final[Mapping[str, re.Pattern[str]]] = {
+    "vllm": re.compile("VLLM_API_KEY"),
+    "llama.cpp": re.compile(
+        r"LLAMA_ARG_(MODEL|HF|DOCKER|SPEC_DRAFT_MODEL|SPEC_DRAFT_HF|HOST|PORT|REUSE_PORT|API_|ALIAS|SSL_).*"
+        r"|LLAMA_ARG_(MMPROJ|MMPROJ_URL|CHAT_TEMPLATE_FILE)|LLAMA_API_KEY|HF_MODEL"
+    ),
+}
 """llama-server takes any of its options as a variable, too."""
 
 
@@ -105,8 +108,9 @@ def engine_arguments(model: LauncherModel, args: Sequence[str], model_dir: str) 
     Raises:
         UnusableError: one of them, or a variable, is not for anybody else to say, or a file lies elsewhere.
     """
+    owned = _OWNED_ENV.get(model.backend)
     for name in model.env:
-        if model.backend == "llama.cpp" and _OWNED_ENV.fullmatch(name):
+        if owned is not None and owned.fullmatch(name):
             raise UnusableError("env", f"{shown(name)} is set by the launcher; use model_path, port, name or args")
     words: list[str] = []
     files: list[ModelFile] = []
@@ -157,7 +161,7 @@ def _refuse_owned(backend: str, word: str) -> None:
     if is_owned or (forms is not None and forms.fullmatch(option.replace("_", "-"))):
         raise UnusableError("args", f"{shown(word)} is set by the launcher; use model_path, port or name")
     if any(_means(backend, option, name) for name in _SHUTS_OUT.get(backend, ())):
-        what = f"{shown(word)} would shut the launcher out; LUFTPAUSE_TOKEN and [[principals]] say who may come in"
+        what = f"{shown(word)} would shut the launcher out; engines get their key from launcher.api_key_env"
         raise UnusableError("args", what)
 
 

@@ -57,7 +57,7 @@ class Instance:
     def endpoint(self) -> Endpoint:
         """Where the latest attempt listens. Only engines with a port have one."""
         assert self.port, "an engine that was never started listens nowhere"
-        return Endpoint(url=f"http://{self.plan.host}:{self.port}")
+        return self.plan.endpoint_at(self.port)
 
     def spec(self) -> ReplicaSpec:
         """Return the replica as the scheduler is to know it."""

@@ -150,6 +150,10 @@ class EngineKeeper:
         self._instances[plan.replica] = instance
         return instance
 
+    def give_grace(self, seconds: float) -> None:
+        """Let engines that are started from now on take so long to end."""
+        self._stop_grace_s = seconds
+
     def unwant(self, instance: Instance) -> None:
         """Have an engine stopped."""
         self._mailbox.put_nowait((instance, StopRequested()))

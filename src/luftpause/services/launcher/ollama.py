@@ -13,6 +13,7 @@ from luftpause.services.launcher.planning import ModelPlan
 
 _OK: Final = 200
 _ANSWER_BYTES_MAX: Final = 1 << 20
+_SAID_BYTES_MAX: Final = 200
 _LOAD_S_MAX: Final = 600.0
 _UNLOAD_S_MAX: Final = 30.0
 _HEALTH: Final = "/api/version"
@@ -22,8 +23,16 @@ _FOR_EVER: Final = -1
 """It must not unload by itself what we keep."""
 
 
+_ONLY_EMBEDS: Final = "does not support generate"
+"""What it says of a model that is asked to generate and cannot; it loads such a one for an embedding of nothing."""
+
+
 class OllamaError(Exception):
     """It does not answer, or refuses; the message says why in one sentence without its full stop."""
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    error: str = ""
 
 
 class _Loaded(msgspec.Struct, frozen=True):
@@ -61,9 +70,7 @@ class OllamaModels:
         """
         try:
             async with asyncio.timeout(_LOAD_S_MAX):
-                await self._ask(
-                    url, b"POST", "/api/generate", {"model": model, "keep_alive": _FOR_EVER, "stream": False}
-                )
+                await self._begin(url, model)
                 return await self._taken(url, model)
         except TimeoutError:
             raise OllamaError(f"Ollama did not load it within {_LOAD_S_MAX:g} s") from None
@@ -74,7 +81,8 @@ class OllamaModels:
         Raises:
             OllamaError: Ollama does not answer.
         """
-        await self._keep(url, model, 0)
+        body = {"model": model, "keep_alive": 0, "stream": False}
+        await self._ask(url, b"POST", "/api/generate", body)
         try:
             async with asyncio.timeout(_UNLOAD_S_MAX):
                 while True:
@@ -84,9 +92,14 @@ class OllamaModels:
         except TimeoutError:
             raise OllamaError(f"Ollama did not unload it within {_UNLOAD_S_MAX:g} s") from None
 
-    async def _keep(self, url: str, model: str, for_s: int) -> None:
-        body = {"model": model, "keep_alive": for_s, "stream": False}
-        await self._ask(url, b"POST", "/api/generate", body)
+    async def _begin(self, url: str, model: str) -> None:
+        kept = {"model": model, "keep_alive": _FOR_EVER}
+        try:
+            await self._ask(url, b"POST", "/api/generate", {**kept, "stream": False})
+        except OllamaError as error:
+            if _ONLY_EMBEDS not in str(error):
+                raise
+            await self._ask(url, b"POST", "/api/embed", {**kept, "input": ""})
 
     async def _taken(self, url: str, model: str) -> int:
         found = await self._find(url, model)
@@ -117,6 +130,14 @@ class OllamaModels:
         except (EngineUnreachableError, EngineBrokeError) as error:
             raise OllamaError(f"Ollama at {url} does not answer: {error}") from error
         if exchange.status != _OK:
-            said = answer[:200].decode("utf-8", "replace")
-            raise OllamaError(f"Ollama answered {exchange.status}: {said}")
+            raise OllamaError(f"Ollama answered {exchange.status}: {_said(answer)}")
         return answer
+
+
+def _said(answer: bytes) -> str:
+    """Return why Ollama refuses, in its own words."""
+    try:
+        said = msgspec.json.decode(answer, type=_Refusal).error
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        said = ""
+    return said or answer[:_SAID_BYTES_MAX].decode("utf-8", "replace")

@@ -5,7 +5,7 @@ It looks at files, but starts nothing.
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,7 @@ from luftpause.config.problems import ConfigError, Problem, dotted
 from luftpause.config.units import seconds, size_bytes
 from luftpause.core.model.ids import DeviceId, LauncherId, ModelName, ReplicaId
 from luftpause.core.model.models import RAM, Device, ModelGroup, ModelSpec
-from luftpause.core.model.replicas import EngineKind
+from luftpause.core.model.replicas import Endpoint, EngineKind
 from luftpause.core.processes.state import BACKOFF_S
 from luftpause.ports.processes import Launch, LocalEngine
 from luftpause.services.launcher.command_lines import (
@@ -24,6 +24,7 @@ from luftpause.services.launcher.command_lines import (
     CommandLine,
     Place,
     command_line,
+    key_variables,
     parks,
     stop_command_line,
     with_port,
@@ -60,6 +61,7 @@ class EnginePlan:
         parks: whether its slots can be saved to files.
         device: where it takes its memory.
         memory: what one such process is thought to take there, bytes; 0: nobody knows.
+        api_key_env: the variable with the key that it wants to hear; empty: none.
     """
 
     replica: ReplicaId
@@ -78,6 +80,11 @@ class EnginePlan:
     parks: bool = False
     device: DeviceId = RAM
     memory: int = 0
+    api_key_env: str = ""
+
+    def endpoint_at(self, port: int) -> Endpoint:
+        """Return where it is asked when it listens on a port."""
+        return Endpoint(url=f"http://{self.host}:{port}", api_key_env=self.api_key_env)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,12 +142,14 @@ class Machine:
         bundled_model: the one model file that may lie outside `launcher.model_dir`; None when there is none.
         ram: what engines may have of its memory when the config does not say, bytes.
         kv_folder: where engines write the KV of runs; None: nowhere.
+        engine_key: what engines want to hear; empty: nothing.
     """
 
     engine: LocalEngine | None
     bundled_model: Path | None
     ram: int
     kv_folder: Path | None = None
+    engine_key: str = field(default="", repr=False)
 
 
 def launch_of(engine: EnginePlan, port: int) -> Launch:
@@ -185,7 +194,7 @@ def _model_plan(launcher: Launcher, model: LauncherModel, machine: Machine) -> M
     if fault:
         raise UnusableError("model_path", fault)
     kv_folder = _kv_folder(launcher, machine) if model.instances == 1 else None
-    place = Place(launcher.host, launcher.model_dir, kv_folder)
+    place = Place(launcher.host, launcher.model_dir, kv_folder, machine.engine_key)
     line = command_line(model, file.path if file else None, machine.engine, place)
     memory = size_bytes(model.memory) if model.memory else _guess(model, file)
     engines = tuple(_instances(launcher, model, line, file, machine)) if line.argv else ()
@@ -240,7 +249,7 @@ def _instances(
             stop_argv=stop_command_line(model, file.path if file else None),
             port=model.port,
             host=launcher.host,
-            env={**own_env, **model.env},
+            env={**own_env, **model.env, **key_variables(model, launcher.api_key_env, machine.engine_key)},
             health=model.health,
             engine=_KINDS[model.backend],
             readiness_timeout_s=seconds(model.readiness_timeout),
@@ -248,6 +257,7 @@ def _instances(
             parks=parks(model, _kv_folder(launcher, machine) if model.instances == 1 else None),
             device=DeviceId(model.device),
             memory=memory // model.instances,
+            api_key_env=launcher.api_key_env,
         )
 
 

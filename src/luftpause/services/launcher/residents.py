@@ -77,10 +77,16 @@ _SHORT_OF_MEMORY: Final = (
     "memoryerror",
     "cudamalloc failed",
     "insufficient memory",
+    "requires more system memory",
 )
 
 
 def looks_out_of_memory(failure: Failure) -> bool:
     """Whether an engine's last words, or how it ended, say that memory was short."""
-    said = " ".join(failure.tail).lower()
-    return failure.code == -_SIGKILL or any(words in said for words in _SHORT_OF_MEMORY)
+    return failure.code == -_SIGKILL or says_out_of_memory(" ".join(failure.tail))
+
+
+def says_out_of_memory(words: str) -> bool:
+    """Whether an engine says that memory was short."""
+    said = words.lower()
+    return any(short in said for short in _SHORT_OF_MEMORY)

@@ -27,7 +27,7 @@ from luftpause.services.launcher.kv_saving import KvSaving
 from luftpause.services.launcher.memory import memory_back
 from luftpause.services.launcher.ollama import OllamaError, OllamaModels
 from luftpause.services.launcher.planning import LauncherPlan, ModelPlan
-from luftpause.services.launcher.residents import Resident, looks_out_of_memory
+from luftpause.services.launcher.residents import Resident, looks_out_of_memory, says_out_of_memory
 
 _LOG = logging.getLogger("luftpause.launcher")
 _CLOSE_MARGIN_S: Final = 1.0
@@ -88,8 +88,7 @@ class LauncherService:
         self._declarations: asyncio.Queue[Coroutine[None, None, None]] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
-        self._is_started = False
-        self._is_ending = False
+        self._is_started = self._is_ending = False
 
     async def take_over(self, *, adopt: bool) -> None:
         """Keep the engines that a launcher before us left where they are those we would start; end the rest.
@@ -160,6 +159,7 @@ class LauncherService:
         """Take another catalogue. What did not change goes on; the scheduler has the rest go once it is idle."""
         self._plan = plan
         self._plans = {each.spec.model: each for each in plan.models}
+        self._keeper.give_grace(plan.stop_grace_s)
         if self._kv_files is not None:
             self._kv_files.resize(plan.parking)
         self._link.join(self)
@@ -339,7 +339,8 @@ class LauncherService:
         except OllamaError as error:
             if not resident.leaving:
                 self._forget(model)
-                self._tell(LoadFailed(model=model, cause=str(error)))
+                short = says_out_of_memory(str(error))
+                self._tell(LoadFailed(model=model, cause=str(error), out_of_memory=short))
             return
         if not resident.leaving:
             resident.replica = self._ollama.replica(resident.plan)

@@ -29,6 +29,9 @@ _QUIET_LOOKS: Final = 50
 """After so many looks without a line a comment tells whether the reader is still there."""
 _LINES: Final = 200
 _LINES_MAX: Final = 1000
+_FLAGS: Final = frozenset(("force", "keep_waiting"))
+_YES: Final = frozenset(("", "1", "true", "yes"))
+_NO: Final = frozenset(("0", "false", "no"))
 
 
 class ModelsHttp:
@@ -65,6 +68,10 @@ class ModelsHttp:
         return self._about(request, lambda name: self._service.launchers.asked(LoadAsked(model=name)))
 
     async def _unload(self, request: Request) -> Response:
+        odd = [name for name, value in request.query_params.items() if name not in _FLAGS or _flag(value) is None]
+        if odd:
+            message = f"'{odd[0][:NAME_SHOWN_MAX]}' is no flag of an unload, or neither true nor false: there are force"
+            return _refused(Failure(code=FailureCode.BAD_REQUEST, message=f"{message} and keep_waiting"))
         firmly = _is_set(request, "force")
         keep_waiting = _is_set(request, "keep_waiting")
         return self._about(
@@ -129,13 +136,22 @@ class ModelsHttp:
     def _unknown(self, request: Request) -> Response:
         asked: str = request.path_params["name"]
         message = no_such_model("launcher", asked[:NAME_SHOWN_MAX], self._service.state.residency.models)
-        failure = Failure(code=FailureCode.UNKNOWN_MODEL, message=message)
-        return Response(openai_error(failure), status_code=failure.status, media_type="application/json")
+        return _refused(Failure(code=FailureCode.UNKNOWN_MODEL, message=message))
+
+
+def _refused(failure: Failure) -> Response:
+    return Response(openai_error(failure), status_code=failure.status, media_type="application/json")
 
 
 def _is_set(request: Request, name: str) -> bool:
     """Whether a query parameter is there and says yes: `?force`, `?force=1`, `?force=true`."""
-    return request.query_params.get(name, "no").lower() in ("", "1", "true", "yes")
+    return bool(_flag(request.query_params.get(name, "no")))
+
+
+def _flag(value: str) -> bool | None:
+    """Return what a flag says; None where that is neither yes nor no."""
+    said = value.lower()
+    return said in _YES if said in _YES or said in _NO else None
 
 
 def _json(body: Json) -> Response:

@@ -212,3 +212,15 @@ def test_an_engine_that_ends_while_it_loads_has_failed() -> None:
     made.tell(arrived("t", model="A"))
     assert refusals(made.tell(down("A", "killed"))) == [(RefusalReason.LOAD_FAILED, None)]
     assert known(made).failed_why == "killed"
+
+
+def test_an_only_last_word_that_the_cause_quotes_is_told_once() -> None:
+    world = World()
+    world.tell(joined(model("A")))
+    world.tell(arrived("t", model="A"))
+    (refusal,) = [
+        each.why
+        for each in world.tell(load_failed("A", "it ended: no such file", "no such file"))
+        if isinstance(each, RefuseTurn)
+    ]
+    assert refusal.message == "model 'A' could not be loaded: it ended: no such file"

@@ -101,7 +101,10 @@ def _fail(draft: Draft, model: Model, event: LoadFailed, now: Instant) -> None:
         if shortage(draft.residency, roomier) is None:
             steps.put(draft, roomier)
             return
-    tail = "".join(f"\n{line}" for line in event.tail[-TAIL_LINES:])
+    told = event.tail[-TAIL_LINES:]
+    if len(told) == 1 and event.cause.endswith(told[0]):
+        told = ()  # the cause says it already
+    tail = "".join(f"\n{line}" for line in told)
     message = f"model '{model.name}' could not be loaded: {event.cause}{tail}"
     left = _counted(draft, left._replace(is_retrying=False, asked=None, failed_why=event.cause), left.failures + 1, now)
     refusal = Refusal(reason=RefusalReason.LOAD_FAILED, message=message, retry_after_s=closed_s(left, now))
