@@ -61,7 +61,7 @@ def test_schema_is_json() -> None:
 def test_import_prints_a_configuration_that_can_be_used_and_notes_beside_it() -> None:
     Path("swap.yaml").write_text('{"models": {"m": {"cmd": "serve ${PORT}", "filters": {}}}}', "utf-8")
     answer = config("import", "llama-swap", "swap.yaml")
-    assert (answer.exit_code, answer.stderr) == (0, "note: models.m.filters: has no counterpart here\n")
+    assert (answer.exit_code, answer.stderr) == (0, "note: models.m.filters: requests go on as they came here\n")
     Path("luftpause.toml").write_text(answer.stdout, "utf-8")
     assert config("check").output == "ok: luftpause.toml (replicas: 0, models to launch: 1, tools: 0)\n"
 

@@ -26,7 +26,6 @@ EXEMPT: frozenset[str] = frozenset(
         "src/luftpause/cli/up.py",
         "src/luftpause/core/scheduling/placing.py",
         "src/luftpause/core/scheduling/turns.py",
-        "src/luftpause/services/launcher/readiness.py",
         "src/luftpause/services/runtime/waits.py",
         "src/luftpause/services/scheduler/tickets.py",
         "src/luftpause/testkit/fake_engine/wire.py",

@@ -15,6 +15,7 @@ from stories.launching import ENGINE, WAIT_S, launcher, marked, model, models, u
 from stories.programs import Program, running
 from stories.set_ups import free_port, write
 
+pytestmark = pytest.mark.timeout(180)
 NEVER = '["${python}", "-c", "import time; time.sleep(600)", "${port}"]'
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
 

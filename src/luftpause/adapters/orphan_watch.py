@@ -23,6 +23,8 @@ from luftpause.adapters.process_marks import Mark, ProcessMarks, ProcessOwner
 
 _LOG: Final = logging.getLogger("luftpause.launcher")
 _PAUSE_S: Final = 0.5
+_LOOK_S: Final = 1.0
+"""Between two looks at whether a mark that waits for the next launcher is still there."""
 _RESTARTS_MAX: Final = 10
 
 
@@ -142,8 +144,11 @@ def main(arguments: list[str]) -> int:
     launcher = ProcessOwner(pid=int(arguments[3]), started=int(arguments[4]))
     told = _told(sys.stdin.buffer)
     marks = ProcessMarks(folder)
-    marks.end_unmarked(told, grace_s)
-    time.sleep(wait_s)
+    until = time.monotonic() + wait_s
+    told = marks.end_unmarked(told, grace_s)
+    while (left_s := until - time.monotonic()) > 0:
+        time.sleep(min(left_s, _LOOK_S))
+        told = marks.end_unmarked(told, grace_s)
     marks.stop_orphans(grace_s, of=launcher)
     return 0
 

@@ -208,14 +208,14 @@ class ProcessMarks:
         for mark in left.values():
             _LOG.error("orphan_stays", extra={"engine": mark.name, "pid": mark.pid})
 
-    def end_unmarked(self, marks: Collection[Mark], grace_s: float) -> None:
+    def end_unmarked(self, marks: Collection[Mark], grace_s: float) -> tuple[Mark, ...]:
         """End what a launcher that is gone left and whose marks are gone, too: nobody could adopt or find it.
 
-        Blocks as `end` does. Meanwhile the next launcher can claim it as well.
+        Blocks as `end` does. Meanwhile the next launcher can claim it as well. Return those whose marks nobody touched.
         """
         own = process_table.row_of(os.getpid())
         if self.folder is None or own is None:
-            return
+            return ()
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _alone(self.folder):
@@ -229,7 +229,9 @@ class ProcessMarks:
             for mark in lost:
                 with contextlib.suppress(OSError):
                     self._write(mark)
+            there = {mark.word: (mark.owner_pid, mark.owner_started) for mark in self._marks()}
         self.end(lost, grace_s)
+        return tuple(mark for mark in marks if there.get(mark.word) == (mark.owner_pid, mark.owner_started))
 
     def stop_orphans(self, grace_s: float, *, of: ProcessOwner | None = None) -> tuple[str, ...]:
         """End what a launcher that is gone left behind, and return the names."""
