@@ -50,6 +50,10 @@ class FakeDesk:
             self._place(offer)
         return ticket
 
+    def lacks_word(self, offer: TurnOffer) -> bool:
+        marks = call_marks(offer.keys.tool_calls)
+        return offer.keys.run is None and bool(marks) and not any(mark in self._run_of for mark in marks)
+
     def report(self, report: TurnReport) -> None:
         if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned):
             ticket = self._tickets.get(report.turn)

@@ -46,6 +46,9 @@ class RecordingDesk:
         self._note(offer)
         return self._desk.admit(offer)
 
+    def lacks_word(self, offer: TurnOffer) -> bool:
+        return self._desk.lacks_word(offer)
+
     def report(self, report: TurnReport) -> None:
         self._note(report)
         self._desk.report(report)

@@ -65,6 +65,13 @@ class SchedulerDesk(Protocol):
         """
         ...
 
+    def lacks_word(self, offer: TurnOffer) -> bool:
+        """Say whether an offer shows signs of a run, and of none that it can be a turn of by now.
+
+        Another peer's report may be about to tell of it.
+        """
+        ...
+
     def report(self, report: TurnReport) -> None:
         """Take in what a dataplane saw; reports about unknown turns change nothing."""
         ...

@@ -38,11 +38,12 @@ from luftpause.adapters.link.frames import (
     RunGone,
     Welcome,
 )
+from luftpause.adapters.link.overtaking import Overtaking
 from luftpause.adapters.link.server import Graces, Insiders, LinkServer
 from luftpause.core.model.ids import PeerId, PrincipalId, RunId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.turns import TurnOffer
-from luftpause.core.scheduling.events import FirstTokenSeen, PeerResynced, TurnFinished, TurnReport
+from luftpause.core.scheduling.events import FirstTokenSeen, PeerResynced, TurnAbandoned, TurnFinished, TurnReport
 from luftpause.ports.scheduler import SchedulerDesk, Ticket
 
 HELLO = Hello(LINK_PROTOCOL, PEER)
@@ -368,6 +369,64 @@ def test_a_placement_that_breaks_or_leaves_the_queue_is_told_as_a_refusal() -> N
             assert broke.refusal.reason is RefusalReason.SCHEDULER_FAULT
             assert isinstance(left, Refused)
             assert left.refusal.reason is RefusalReason.EXPIRED
+
+    bounded(story)
+
+
+def test_an_offer_that_overtakes_another_peers_report_is_one_of_the_run_that_it_tells_of() -> None:
+    """The client went to the next door with the answer in its hand, and was faster than the word of the first."""
+
+    async def story() -> None:
+        desk = FakeDesk([spec()])
+        first, then = offer(1), replace(offer(2, tool_calls=("call_1",)), peer=PeerId("door-2"))
+        async with served(desk) as server, raw_client(server.port) as one, raw_client(server.port) as two:
+            await one.greet()
+            await two.greet("door-2")
+            server._overtaking = Overtaking(desk.lacks_word, wait_s=30.0)
+            one.say(Admit(first))
+            accepted = await one.hear()
+            assert isinstance(accepted, Accepted)
+            two.say(Admit(then), ListModels(1))
+            assert await two.hear() == Models(1, (MODEL,)), "the offer waits"
+            one.say(report_frame(1, TurnFinished(turn=first.turn, tool_calls=then.keys.tool_calls)))
+            known = await two.hear()
+            assert isinstance(known, Accepted)
+            assert known.run == accepted.run
+
+    bounded(story)
+
+
+def test_an_offer_waits_for_no_word_where_nobody_else_could_say_it() -> None:
+    async def story() -> None:
+        desk = FakeDesk([spec()])
+        async with served(desk) as server, raw_client(server.port) as alone:
+            server._overtaking = Overtaking(desk.lacks_word, wait_s=30.0)
+            await alone.greet()
+            alone.say(Admit(offer(1, tool_calls=("call_1",))))
+            assert isinstance(await alone.hear(), Accepted)
+
+    bounded(story)
+
+
+def test_an_offer_that_waits_for_a_word_is_admitted_once_and_goes_with_its_peer() -> None:
+    async def story() -> None:
+        desk = RecordingDesk(FakeDesk([spec()]))
+        waits = replace(offer(2, tool_calls=("call_1",)), peer=PeerId("door-2"))
+        async with served(desk) as server, raw_client(server.port) as one, raw_client(server.port) as two:
+            await one.greet()
+            await two.greet("door-2")
+            two.say(Admit(waits))
+            assert isinstance(await two.hear(), Accepted), "nobody had a word to say"
+            assert [each.turn for each in desk.offers()] == [waits.turn]
+            server._overtaking = Overtaking(desk.lacks_word, wait_s=30.0)
+            lost = replace(waits, turn=offer(3).turn)
+            two.say(Admit(lost), report_frame(1, TurnAbandoned(turn=lost.turn)), ListModels(1))
+            two_heard = [await two.hear(), await two.hear()]
+            assert any(isinstance(each, Models) for each in two_heard) or isinstance(await two.hear(), Models)
+            one.say(report_frame(1, TurnFinished(turn=offer(9).turn)))
+            one.say(ListModels(1))
+            assert isinstance(await one.hear(), Models)
+            assert [each.turn for each in desk.offers()] == [waits.turn], "its client left"
 
     bounded(story)
 

@@ -257,3 +257,50 @@ def test_a_call_of_two_runs_names_no_parent_but_its_session_may() -> None:
     assert memory.identity.parent(ALICE, keys, RunId("kid")) is None
     keys = IdentityKeys(parent_call=ToolCallId("call_0"), parent_session="codex:r2")
     assert memory.identity.parent(ALICE, keys, RunId("kid")) == "r2"
+
+
+SAID = IdentityKeys(said=(Mark("a:1"),))
+KEYED = IdentityKeys(cache_key="k")
+CALLED = IdentityKeys(tool_calls=(ToolCallId("call_1"),))
+
+
+def test_who_shows_no_signs_of_a_run_or_names_it_lacks_no_word() -> None:
+    """A new conversation, a first turn with a session or a cache key of its own: they are what they seem to be."""
+    memory = Memory()
+    named = IdentityKeys(run=RunId("r"), tool_calls=CALLED.tool_calls)
+    for keys in (IdentityKeys(), IdentityKeys(session="s"), IdentityKeys(session="s", said=SAID.said), KEYED, named):
+        assert not memory.identity.lacks_word(ALICE, keys)
+
+
+def test_calls_and_words_that_nobody_told_of_lack_a_word_until_somebody_does() -> None:
+    memory = Memory()
+    memory.resolve(ALICE, "r")
+    memory.rests("r")
+    for keys, marks in ((CALLED, call_marks(CALLED.tool_calls)), (SAID, SAID.said)):
+        assert memory.identity.lacks_word(ALICE, keys)
+        memory.identity.learn(RunId("r"), marks, memory.now)
+        assert not memory.identity.lacks_word(ALICE, keys)
+        assert memory.identity.lacks_word(BOB, keys), "to him it is nobody's"
+
+
+def test_a_run_that_still_seems_in_use_lacks_the_word_that_its_turn_is_over() -> None:
+    memory = Memory()
+    memory.take(ALICE, IdentityKeys(run=RunId("r"), cache_key="k"))
+    memory.identity.learn(RunId("r"), SAID.said, memory.now)
+    memory.rests("r", turns=(TurnId("t"),))
+    assert memory.identity.lacks_word(ALICE, KEYED)
+    assert memory.identity.lacks_word(ALICE, SAID)
+    memory.rests("r")
+    assert not memory.identity.lacks_word(ALICE, KEYED)
+    assert not memory.identity.lacks_word(ALICE, SAID)
+
+
+def test_of_what_identifies_nobody_no_word_is_lacking() -> None:
+    memory = Memory()
+    keys = IdentityKeys(tool_calls=CALLED.tool_calls, cache_key="k")
+    for name in ("r", "s"):
+        memory.take(ALICE, IdentityKeys(run=RunId(name), cache_key="k"))
+        memory.learn(name, "call_1")
+        memory.rests(name)
+    assert not memory.identity.lacks_word(ALICE, CALLED)
+    assert not memory.identity.lacks_word(ALICE, keys)

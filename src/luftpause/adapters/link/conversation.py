@@ -91,6 +91,14 @@ class FrontDesk(Protocol):
         """Take note of a new connection; False when there are too many already, or we are about to leave."""
         ...
 
+    def keeps(self, conversation: "Conversation", offer: TurnOffer) -> bool:
+        """Say whether an offer waits for a word of another peer; then it is admitted later."""
+        ...
+
+    def turn_over(self, turn: TurnId) -> None:
+        """The desk was told that a turn has ended."""
+        ...
+
     def greeted(self, conversation: "Conversation", peer: PeerId) -> None:
         """A peer said a good hello here; an older conversation of the same peer is over."""
         ...
@@ -231,15 +239,11 @@ class Conversation:
                 self._check_resynced(frame)
                 if offer.peer != peer:
                     raise FrameError("an offer in another peer's name")
-                if not self._gathering.defers(self, offer):
+                if not self._gathering.defers(self, offer) and not self._front.keeps(self, offer):
                     self._admit(offer)
-            case Report(seq=seq):
+            case Report():
                 self._check_resynced(frame)
-                report = report_in(frame)
-                self._seen = seq
-                if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned):
-                    self._gathering.withdrawn(report.turn)
-                self._desk.report(report)
+                self._report(frame)
             case Resync():
                 self._resync(frame)
             case EndRun() | ListModels() | AddReplica() | RemoveReplica():
@@ -252,6 +256,16 @@ class Conversation:
                 raise FrameError("a second hello")
             case _:
                 assert_never(frame)
+
+    def _report(self, frame: Report) -> None:
+        report = report_in(frame)
+        self._seen = frame.seq
+        if isinstance(report, TurnFinished | TurnFailed | TurnAbandoned):
+            self._gathering.withdrawn(report.turn)
+            self._desk.report(report)
+            self._front.turn_over(report.turn)
+        else:
+            self._desk.report(report)
 
     def _failed(self, frame: ClientFrame) -> None:
         match frame:

@@ -12,8 +12,10 @@ from typing import Final, Protocol
 
 from luftpause.adapters.link.conversation import Conversation
 from luftpause.adapters.link.gathering import Gathering
+from luftpause.adapters.link.overtaking import Overtaking
 from luftpause.adapters.link.wire import CLOSE_S, Wire
-from luftpause.core.model.ids import PeerId
+from luftpause.core.model.ids import PeerId, TurnId
+from luftpause.core.model.turns import TurnOffer
 from luftpause.ports.launcher import LauncherDesk
 from luftpause.ports.scheduler import PeerSeen, SchedulerDesk
 
@@ -93,6 +95,7 @@ class LinkServer:
         self._register = insiders.register
         known = () if insiders.register is None else insiders.register.known
         self._gathering = Gathering(grace_s=graces.resync_s, others_s=graces.others_s, models=desk.models, known=known)
+        self._overtaking = Overtaking(desk.lacks_word)
         self._host = host
         self._port = port
         self._token = token
@@ -126,6 +129,7 @@ class LinkServer:
             return
         self._closing = True
         self._gathering.close()
+        self._overtaking.close()
         self._server.close()
         for grace in self._graces.values():
             grace.cancel()
@@ -153,6 +157,14 @@ class LinkServer:
         self._conversations.add(conversation)
         return not self._closing and len(self._conversations) <= CONNECTIONS_MAX
 
+    def keeps(self, conversation: Conversation, offer: TurnOffer) -> bool:
+        """See FrontDesk. What a peer that is alone has to say was said in order."""
+        return len(self._peers) > 1 and self._overtaking.defers(conversation, offer)
+
+    def turn_over(self, turn: TurnId) -> None:
+        """See FrontDesk."""
+        self._overtaking.turn_over(turn)
+
     def greeted(self, conversation: Conversation, peer: PeerId) -> None:
         """See FrontDesk."""
         grace = self._graces.pop(peer, None)
@@ -169,6 +181,7 @@ class LinkServer:
         """See FrontDesk."""
         self._conversations.discard(conversation)
         self._gathering.left(conversation)
+        self._overtaking.left(conversation)
         if not self._conversations:
             self._all_gone.set()
         peer = conversation.peer

@@ -53,6 +53,19 @@ class RunIdentity:
             return keys.run
         return Refusal(reason=RefusalReason.UNKNOWN_RUN, message=f"no run '{keys.run}'")
 
+    def lacks_word(self, principal: PrincipalId, keys: IdentityKeys) -> bool:
+        """Say whether a request shows signs of a run, and of none that it can be a turn of by now.
+
+        A session's first request, and the first with a cache key, are what they seem to be; and of what identifies
+        nobody there is no more to be told.
+        """
+        if keys.run is not None or keys.session:
+            return False
+        signs = [(principal, mark) for mark in (*call_marks(keys.tool_calls), *keys.said)]
+        key = (principal, key_mark(keys.cache_key))
+        told = [self._marks.get(sign) for sign in (*signs, *([key] if key in self._marks else ()))]
+        return any(known is None or known[0] is not None for known in told) and self._recognise(principal, keys) is None
+
     def parent(self, principal: PrincipalId, keys: IdentityKeys, run: RunId) -> RunId | None:
         """Return the parent that a request of a run names: by its id, the tool call that began the run, or its session.
 

@@ -149,6 +149,10 @@ class SchedulerService:
         self._identity.learn(run, named_marks(offer.keys), now)
         return ticket
 
+    def lacks_word(self, offer: TurnOffer) -> bool:
+        """See `SchedulerDesk.lacks_word`."""
+        return self._identity.lacks_word(offer.principal, offer.keys) and self._known(offer.turn) is None
+
     def report(self, report: TurnReport) -> None:
         """See `SchedulerDesk.report`."""
         if isinstance(report, TurnFinished) and report.usage is not None:
