@@ -48,6 +48,10 @@ class InstantDesk:
         placement.set_result(self._place)
         return Ticket(RunId(f"run-{self._runs:026d}"), placement)
 
+    def lacks_word(self, offer: TurnOffer) -> bool:
+        """Whoever comes is known."""
+        return False
+
     def report(self, report: TurnReport) -> None:
         """Change nothing."""
 
@@ -67,10 +71,6 @@ class InstantDesk:
 
     def peer_lost(self, peer: PeerId) -> None:
         """Change nothing."""
-
-    def lacks_word(self, offer: TurnOffer) -> bool:
-        """Say that whatever there is to know of an offer is known."""
-        return False
 
     def add_replica(self, spec: ReplicaSpec) -> None:
         """Change nothing."""
