@@ -40,6 +40,7 @@ from luftpause.services.dataplane.passing import PassingAnswer, read_up_to
 from luftpause.services.dataplane.restoring import restore
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 
+_SECONDS: Final = time.monotonic
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
 
@@ -89,7 +90,7 @@ class TurnCourse:
         self._told: tuple[Header, ...] = ()
         self._over = False
         self._restore_s: float | None = None
-        self._since = time.monotonic()
+        self._since = _SECONDS()
 
     async def take(self) -> None:
         """Take the turn to its end."""
@@ -151,7 +152,7 @@ class TurnCourse:
                 raise
             await self._scheduler_failed("the scheduler dropped the turn")  # the placement was cancelled, not we
             return None
-        self._counts.held.add(time.monotonic() - self._since)
+        self._counts.held.add(_SECONDS() - self._since)
         return placement
 
     async def _forward(self, placement: Placement) -> float | None:
@@ -302,7 +303,7 @@ class TurnCourse:
             self._offer,
             turn=self._around.turns.open(),
             keys=dataclasses.replace(self._offer.keys, run=self._run),
-            age_s=time.monotonic() - self._since,
+            age_s=_SECONDS() - self._since,
         )
 
     def _end(self, answer: PassingAnswer) -> None:
@@ -312,7 +313,7 @@ class TurnCourse:
             turns.end(turn, answer.report(turn, self._restore_s))
 
     def _first_byte(self) -> None:
-        self._counts.first_byte.add(time.monotonic() - self._since)
+        self._counts.first_byte.add(_SECONDS() - self._since)
         self._around.turns.tell(FirstTokenSeen(turn=self._offer.turn))
 
     def _engine_failed(self, placement: Placement, error: Exception) -> str:
