@@ -3,8 +3,6 @@
 Routes; every rule lives in the module that it names. Policy `turn-admission`.
 """
 
-from typing import assert_never
-
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling import expiry, fairness, lapsed, memory, replicas, resync, turns
 from luftpause.core.scheduling.draft import Draft
@@ -113,7 +111,5 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
     elif isinstance(event, TurnFailed):
         replicas.leave_alone(draft, event, now)
         turns.end(draft, event.turn, now)
-    elif isinstance(event, TurnAbandoned):
-        turns.end(draft, event.turn, now)
     else:
-        assert_never(event)
+        turns.end(draft, event.turn, now)
