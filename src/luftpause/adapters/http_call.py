@@ -27,9 +27,8 @@ _CONTROLS: Final = bytes({*range(32), 127} - {9})
 
 _LOGGER: Final = logging.getLogger("luftpause.http")
 
-
 _LAST_CHUNK: Final = b"0\r\n\r\n"
-_SIZES_KEPT: Final = 1024
+_KEPT_MAX: Final = 1024
 _SIZE_LINES: Final[dict[int, bytes]] = {}
 """The lines that say how long a chunk is, for short ones: nearly all chunks of a stream are about as short."""
 
@@ -38,30 +37,24 @@ def _size_line(size: int) -> bytes:
     line = _SIZE_LINES.get(size)
     if line is None:
         line = b"%x\r\n" % size
-        if size < _SIZES_KEPT:
+        if size < _KEPT_MAX:
             _SIZE_LINES[size] = line
     return line
 
 
-_LINES_KEPT: Final = 1024
 _LINE_BYTES_KEPT: Final = 256
-_LINES: Final[dict[Header, bytes]] = {}
-"""Lines of headers that were looked at: most headers of an answer are those of the one before."""
+_LINES: Final[dict[Header, bytes]] = {}  # most headers of an answer are those of the one before
 
 
 def _line_of(header: Header) -> bytes:
-    """Return a header as it is written.
-
-    Raises:
-        RuntimeError: it holds what would end it, or what no header may hold.
-    """
+    """Return a header as it is written; a RuntimeError where it holds what no header may."""
     line = _LINES.get(header)
     if line is None:
         line = b": ".join(header)
         if len(line.translate(None, _CONTROLS)) != len(line):
             raise RuntimeError("a header of the answer holds a control character")
         if len(line) <= _LINE_BYTES_KEPT:
-            if len(_LINES) >= _LINES_KEPT:
+            if len(_LINES) >= _KEPT_MAX:
                 _LINES.clear()
             _LINES[header] = line
     return line
@@ -150,8 +143,7 @@ class HttpCall:
         self, app: Application, scope: Scope, *, loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[None]]
     ) -> None:
         """Let the application answer, in a task that is among `tasks` until it ends."""
-        # `create_task` would make up a name for it, which costs as much as the rest.
-        self._task = asyncio.Task(self._run(app, scope, tasks), loop=loop, name="request")
+        self._task = asyncio.Task(self._run(app, scope, tasks), loop=loop, name="request")  # naming it anew costs more
         tasks.add(self._task)
 
     async def _run(self, app: Application, scope: Scope, tasks: set[asyncio.Task[None]]) -> None:
