@@ -22,8 +22,19 @@ from native.values import rewrite
 
 OPTIMISE: Final = ("-O2", "-g0", "-DNDEBUG", "-fwrapv", "-fvisibility=hidden", "-fno-plt")
 """The last two: calls between our own modules, and to Python, go straight to where they lead."""
-_VALUES_ONLY: Final = ("luftpause/core/model/", "luftpause/core/scheduling/")
-"""Where frozen classes hold nothing but values."""
+_VALUES_ONLY: Final = (
+    "luftpause/adapters/engine_http/",
+    "luftpause/adapters/known_heads.py",
+    "luftpause/core/dialects/",
+    "luftpause/core/model/",
+    "luftpause/core/scheduling/",
+    "luftpause/ports/engines.py",
+    "luftpause/services/dataplane/forwarding.py",
+    "luftpause/services/dataplane/headers.py",
+    "luftpause/services/dataplane/turn_request.py",
+    "luftpause/services/scheduler/phases.py",
+)
+"""Where nothing that a frozen class holds leads back to it. A call of a client does: its task holds it."""
 _FAILING_IS_RARE: Final = """struct _object;
 void CPy_AddTraceback(const char *, const char *, int, struct _object *) __attribute__((cold));
 void CPy_TypeErrorTraceback(const char *, const char *, int, struct _object *, const char *, struct _object *)

@@ -77,8 +77,8 @@ def rewrite(source: str, *, acyclic: bool) -> Rewritten:
 
     Args:
         source: the module.
-        acyclic: whether its frozen classes hold nothing but such values, so that no cycle of references goes through
-            them and the collector need not look at them.
+        acyclic: whether nothing that its frozen classes hold leads back to them, so that no cycle of references goes
+            through them and the collector need not look at them.
 
     Raises:
         UnfitSourceError: it has a value class that cannot be written out as things stand.

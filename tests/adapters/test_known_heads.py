@@ -170,3 +170,36 @@ def test_what_is_not_asked_for_is_forgotten() -> None:
         assert heads.find(cuts[-1]) is not None
 
     run_bounded(story())
+
+
+def test_the_head_of_the_last_request_is_known_again_by_its_bytes() -> None:
+    heads = KnownHeads()
+    ends = b"\r\nY: 2\r\n\r\n"
+
+    async def story() -> None:
+        reading = Reading(heads)
+        assert await reading.take(HEAD + b"Content-Length: 3" + ends + b"abc")
+        cut = cut_head(memoryview(HEAD + b"Content-Length: 3" + ends + b"abc"))
+        known = None if cut is None else heads.find(cut)
+        assert known is not None
+        for size in (0, 3, 70_000):
+            raw = HEAD + b"Content-Length: %d" % size + ends + b"b" * size
+            again, cut = known.again(memoryview(raw)), cut_head(memoryview(raw))
+            assert again is not None
+            assert cut is not None
+            assert (again.length, again.size) == (cut.length, cut.size)
+        whole = HEAD + b"Content-Length: 3" + ends
+        for other in (
+            whole + b"ab",
+            whole + b"abcd",
+            whole.replace(b" 3", b" ") + b"abc",
+            whole.replace(b" 3", b" +3") + b"abc",
+            whole.replace(b" 3", b" 0000000003") + b"abc",
+            whole.replace(b"Y: 2", b"Y: 3") + b"abc",
+            whole.replace(b"X: 1", b"X: 2") + b"abc",
+            whole[:-1] + b"abc",
+            HEAD,
+        ):
+            assert known.again(memoryview(other)) is None, other
+
+    run_bounded(story())

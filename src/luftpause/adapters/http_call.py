@@ -23,13 +23,12 @@ _FRAMING: Final = frozenset((b"connection", b"content-length", b"transfer-encodi
 NO_CONTENT: Final = 204
 _BODILESS: Final = (NO_CONTENT, 304)
 _CONTROLS: Final = bytes({*range(32), 127} - {9})
-"""Bytes that no header may hold, and the line ends between them."""
+"""Bytes that no header may hold."""
 
 _LOGGER: Final = logging.getLogger("luftpause.http")
 
-
 _LAST_CHUNK: Final = b"0\r\n\r\n"
-_SIZES_KEPT: Final = 1024
+_KEPT_MAX: Final = 1024
 _SIZE_LINES: Final[dict[int, bytes]] = {}
 """The lines that say how long a chunk is, for short ones: nearly all chunks of a stream are about as short."""
 
@@ -38,8 +37,26 @@ def _size_line(size: int) -> bytes:
     line = _SIZE_LINES.get(size)
     if line is None:
         line = b"%x\r\n" % size
-        if size < _SIZES_KEPT:
+        if size < _KEPT_MAX:
             _SIZE_LINES[size] = line
+    return line
+
+
+_LINE_BYTES_KEPT: Final = 256
+_LINES: Final[dict[Header, bytes]] = {}  # most headers of an answer are those of the one before
+
+
+def _line_of(header: Header) -> bytes:
+    """Return a header as it is written; a RuntimeError where it holds what no header may."""
+    line = _LINES.get(header)
+    if line is None:
+        line = b": ".join(header)
+        if len(line.translate(None, _CONTROLS)) != len(line):
+            raise RuntimeError("a header of the answer holds a control character")
+        if len(line) <= _LINE_BYTES_KEPT:
+            if len(_LINES) >= _KEPT_MAX:
+                _LINES.clear()
+            _LINES[header] = line
     return line
 
 
@@ -126,7 +143,7 @@ class HttpCall:
         self, app: Application, scope: Scope, *, loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[None]]
     ) -> None:
         """Let the application answer, in a task that is among `tasks` until it ends."""
-        self._task = loop.create_task(self._run(app, scope, tasks))
+        self._task = asyncio.Task(self._run(app, scope, tasks), loop=loop, name="request")  # naming it anew costs more
         tasks.add(self._task)
 
     async def _run(self, app: Application, scope: Scope, tasks: set[asyncio.Task[None]]) -> None:
@@ -242,7 +259,7 @@ class HttpCall:
                     length = int(value)
                 else:
                     closing = b"close" in value.lower()
-            lines.append(b": ".join(header))
+            lines.append(_line_of(header))
         if closing:
             self.keep_alive = False
         elif not self.keep_alive:
@@ -257,14 +274,11 @@ class HttpCall:
         if chunked:
             lines.append(b"transfer-encoding: chunked")
         lines.append(b"\r\n")
-        head = b"\r\n".join(lines)
-        if len(head) - len(head.translate(None, _CONTROLS)) != 2 * len(lines):
-            raise RuntimeError("a header of the answer holds a control character")
         self.begun = True
         self._bodiless = bodiless
         self._chunked = chunked
         self._length_left = length
-        self._wire.transport.write(head)
+        self._wire.transport.write(b"\r\n".join(lines))
 
     def write(self, data: bytes) -> bool:
         """See Line."""

@@ -57,6 +57,7 @@ class RequestReader:
         "_head_bytes",
         "_heads",
         "_in_body",
+        "_last",
         "_offered",
         "_piece_bytes",
         "_start",
@@ -82,6 +83,7 @@ class RequestReader:
         self._heads = heads
         self._at_rest = True
         self._cut: CutHead | None = None
+        self._last: KnownHead | None = None
         self._begin = begin
         self._start = start
         self._fault: Exception | None = None
@@ -102,12 +104,8 @@ class RequestReader:
             BadHttpError: that is no HTTP, or a head that is too large.
             PipelinedError: it is a request that must not come yet.
         """
-        self._cut = cut_head(data) if self._at_rest and (self.call is None or self.call.complete) else None
-        if self._cut is not None:
-            known = self._heads.find(self._cut)
-            if known is not None:
-                self._take_known(known, self._cut, data)
-                return
+        if self._take_if_known(data):
+            return
         size = len(data)
         self._piece_bytes = 0 if self._in_body else size  # the rest of a body is no part of the next head
         self._head_bytes += size
@@ -121,6 +119,21 @@ class RequestReader:
             raise self._fault or BadHttpError(failure) from error
         if self._head_bytes > HEAD_BYTES_MAX:
             raise BadHttpError(_too_large())
+
+    def _take_if_known(self, data: memoryview) -> bool:
+        """Take in a request that has come whole, with a head that is known: most often the last one of its client."""
+        self._cut = None
+        if not self._at_rest or (self.call is not None and not self.call.complete):
+            return False
+        known = self._last
+        cut = None if known is None else known.again(data)
+        if cut is None:
+            cut = self._cut = cut_head(data)
+            known = self._last = None if cut is None else self._heads.find(cut)
+        if known is None or cut is None:
+            return False
+        self._take_known(known, cut, data)
+        return True
 
     def on_message_begin(self) -> None:
         """Parser callback."""
@@ -189,8 +202,8 @@ class RequestReader:
         self.expects_continue = modern and self.expects_continue
         self.keep_alive = modern and parser.should_keep_alive()
         is_plain = self.keep_alive and not self.expects_continue and self.url.startswith(b"/")
-        if self._cut is not None and is_plain and all(name != b"transfer-encoding" for name, _ in self.headers):
-            self._heads.learn(self._cut, self.url, self.parts)
+        if self._cut is not None and is_plain and b"transfer-encoding" not in [name for name, _ in self.headers]:
+            self._last = self._heads.learn(self._cut, self.url, self.parts)
 
     def _take_known(self, known: KnownHead, cut: CutHead, data: memoryview) -> None:
         """Take in a whole request whose head need not be parsed. Its connection is kept, and it waits for no leave."""

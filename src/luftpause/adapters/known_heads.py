@@ -16,9 +16,12 @@ HEAD_BYTES_MAX: Final = 2048
 HEADS_MAX: Final = 128
 """So many are remembered at least, and twice as many at most."""
 _DIGITS_MAX: Final = 9
+_ZERO: Final = ord("0")
+_NINE: Final = ord("9")
 _LENGTH: Final = b"ength: "
 """The end of the name and the colon, as clients write it: the first letters may be small or capital."""
 _LENGTH_LINE: Final = b"\r\ncontent-length: "
+_HEAD_END: Final = b"\r\n\r\n"
 _LENGTH_NAME: Final = b"content-length"
 
 
@@ -42,6 +45,8 @@ class KnownHead:
     """A head that was parsed.
 
     Attributes:
+        before: its bytes up to the content-length's digits.
+        after: its bytes from there on, with the empty line.
         url: its target.
         parts: what its scope says, as `http_scope.request_parts` returns it.
         headers: its headers.
@@ -50,12 +55,30 @@ class KnownHead:
         kept: what its application keeps of it.
     """
 
+    before: bytes
+    after: bytes
     url: bytes
     parts: dict[str, Any]
     headers: list[Header]
     named: dict[bytes, bytes]
     length_at: int
     kept: dict[str, object]
+
+    def again(self, data: memoryview) -> CutHead | None:
+        """Return the head of a request that has come whole, as `cut_head` does, if it is this one; else None."""
+        before, after = self.before, self.after
+        start = len(before)
+        piece = bytes(data[: start + _DIGITS_MAX + len(after)])
+        if not piece.startswith(before):
+            return None
+        end, length = start, 0
+        while end < len(piece) and _ZERO <= piece[end] <= _NINE and end < start + _DIGITS_MAX:
+            length = 10 * length + piece[end] - _ZERO
+            end += 1
+        size = end + len(after)
+        if end == start or piece[end:size] != after or size + length != len(data):
+            return None
+        return CutHead(self.before, piece[start:end], size)
 
     def parts_for(self, length: bytes) -> dict[str, Any]:
         """Return what the scope of a request says that has this head, but for its content-length."""
@@ -84,21 +107,23 @@ class KnownHeads:
                 self._add(cut.rest, known)
         return known
 
-    def learn(self, cut: CutHead, url: bytes, parts: dict[str, Any]) -> None:
-        """Remember a head that was parsed, and let its application keep what it makes of it.
+    def learn(self, cut: CutHead, url: bytes, parts: dict[str, Any]) -> KnownHead | None:
+        """Remember a head that was parsed, and let its application keep what it makes of it; None: it is too odd.
 
         Nothing in it may bear on how its body is framed or on what becomes of the connection, but its content-length.
         """
         headers: list[Header] = parts["headers"]
         lengths = [at for at, (name, _) in enumerate(headers) if name == _LENGTH_NAME]
-        before, name, _ = cut.rest.partition(_LENGTH)
-        is_cut_there = (before + name).lower().endswith(_LENGTH_LINE) and cut.rest.count(b"\n") == len(headers)
+        before, name, after = cut.rest.partition(_LENGTH)
+        before += name
+        is_cut_there = before[-len(_LENGTH_LINE) :].lower() == _LENGTH_LINE and cut.rest.count(b"\n") == len(headers)
         if not is_cut_there or len(lengths) != 1 or headers[lengths[0]][1] != cut.length:
-            return
+            return None
         kept: dict[str, object] = {}
         parts[KEPT_KEY] = kept
-        known = KnownHead(url, parts.copy(), headers.copy(), dict(headers), lengths[0], kept)
+        known = KnownHead(before, after + _HEAD_END, url, parts.copy(), headers.copy(), dict(headers), lengths[0], kept)
         self._add(cut.rest, known)
+        return known
 
     def _add(self, rest: bytes, known: KnownHead) -> None:
         if len(self._fresh) >= HEADS_MAX:
@@ -114,7 +139,7 @@ def cut_head(data: memoryview) -> CutHead | None:
     length, found, after = after.partition(b"\r\n")
     if not found or not length.isdigit() or len(length) > _DIGITS_MAX:
         return None
-    lines, found, _ = (b"\r\n" + after).partition(b"\r\n\r\n")
+    lines, found, _ = (b"\r\n" + after).partition(_HEAD_END)
     size = len(before) + len(_LENGTH) + len(length) + len(lines) + 4
     if not found or size + int(length) != len(data):
         return None

@@ -77,3 +77,10 @@ def test_a_block_of_many_events_is_looked_at_one_by_one() -> None:
         )
         marked = [data_of(event) for event in split_events(block) if b"error" in event or b"[DONE]" in event]
         assert events.documents(block) == marked
+
+
+def test_the_event_that_streams_end_by_says_what_its_marker_says() -> None:
+    events = MarkedEvents(CHAT, TEXT, end=b"data: [DONE]")
+
+    assert events.documents(b'data: {"usage":{}}\n\ndata: [DONE]\n\n') == [b'{"usage":{}}', b"[DONE]"]
+    assert events.documents(b"data:[DONE]\r\n\r\n") == [b"[DONE]"]

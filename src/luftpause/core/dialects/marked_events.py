@@ -14,6 +14,7 @@ ALIKE_BYTES_MAX: Final = 4096
 """A longer event is not remembered."""
 _TRIES: Final = 8
 """So many events of a stream are remembered one after the other. The first one is like no other, so it is not."""
+_QUOTE: Final = ord('"')
 _STRING_ENDS: Final = (b'"}', b'",')
 
 
@@ -37,28 +38,30 @@ class MarkedEvents:
         markers: what to look for. If there is a `text`, each of them has either no quote or one whose next byte, if
             the marker goes on behind it, is a colon, but for one that it begins with; and none has `text` in it.
         text: what stands before the string in which plain events differ, its opening quote included; empty for none.
+        end: an event that holds a marker and nothing else, by which streams end; empty for none.
     """
 
-    __slots__ = ("_after", "_before", "_end", "_markers", "_text", "_tries")
+    __slots__ = ("_after", "_before", "_block_end", "_end", "_markers", "_text", "_tries")
 
-    def __init__(self, markers: tuple[Marker, ...], text: bytes = b"") -> None:
+    def __init__(self, markers: tuple[Marker, ...], text: bytes = b"", end: bytes = b"") -> None:
+        self._end = end
         self._markers = markers
         self._text = text
         self._tries = _TRIES
         self._before = b""
         self._after = b""
-        self._end = b""
+        self._block_end = b""
 
     def documents(self, block: bytes) -> list[bytes]:
         """Return the data of a block's events that hold a marker, in order."""
         before = self._before
-        if before and _is_made_of(block, before, self._end):
+        if before and _is_made_of(block, before, self._block_end):
             return []
         documents: list[bytes] = []
         for event in split_events(block):
             if before and _is_made_of(event, before, self._after):
                 continue
-            if self._is_marked(event):
+            if event == self._end or self._is_marked(event):
                 documents.append(data_of(event))
             elif self._text and self._tries:
                 self._remember(event)
@@ -88,15 +91,10 @@ class MarkedEvents:
         end = event.find(b'"', start)
         if at >= 0 and event.startswith(_STRING_ENDS, max(end, start)):
             self._before, self._after = event[:start], event[end:]
-            self._end = self._after + b"\n\n"
+            self._block_end = self._after + b"\n\n"
 
 
 def _is_made_of(event: bytes, before: bytes, after: bytes) -> bool:
     """Say whether an event is these two with a string between them that has no quote in it."""
     inside, end = len(before), len(event) - len(after)
-    return (
-        end >= inside
-        and event.startswith(before)
-        and event.endswith(after)
-        and not event[inside:end].partition(b'"')[1]
-    )
+    return end >= inside and event.startswith(before) and event.endswith(after) and _QUOTE not in event[inside:end]

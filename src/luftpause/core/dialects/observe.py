@@ -100,7 +100,7 @@ class StreamObserver:
         self.done = False
         self._cutter = EventCutter()
         self._findings = findings or _Findings()
-        self._events = events or MarkedEvents(_MARKERS, text=b'content":"')
+        self._events = events or MarkedEvents(_MARKERS, text=b'content":"', end=b"data: " + _DONE)
 
     def feed(self, data: bytes) -> None:
         """Look at the next piece, cut anywhere."""

@@ -16,6 +16,8 @@ EVENT_BYTES_MAX: Final = 256 * 1024
 _TERMINATOR_MAX: Final = 3  # what a yet unfinished blank line can add: CR LF CR
 _NEWLINES: Final = b"\r\n"
 _PRINTABLE: Final = 0x20  # from here on
+CR: Final = ord("\r")
+LF: Final = ord("\n")
 _BLANK_LINE: Final = re.compile(rb"\r?\n\r?\n")
 
 
@@ -79,9 +81,9 @@ class EventCutter:
 
 def split_events(block: bytes, bytes_max: int = EVENT_BYTES_MAX) -> list[bytes]:
     """Return the events of a block without their blank lines; empty and over-long ones are left out."""
-    # The plain split is much faster. So is `partition`: `find` takes its arguments apart at length, and `in` raises and
-    # drops an error before it looks, both in CPython 3.11.
-    events = _BLANK_LINE.split(block) if block.partition(b"\r")[1] else block.split(b"\n\n")
+    # The plain split is much faster. To look for a byte by its number is, too: in CPython 3.11 `find` takes its
+    # arguments apart at length, and `in` with bytes raises and drops an error before it looks.
+    events = _BLANK_LINE.split(block) if CR in block else block.split(b"\n\n")
     found: list[bytes] = []
     for event in events:
         if event and (event[0] < _PRINTABLE or event[-1] < _PRINTABLE):
@@ -93,7 +95,7 @@ def split_events(block: bytes, bytes_max: int = EVENT_BYTES_MAX) -> list[bytes]:
 
 def data_of(event: bytes) -> bytes:
     """Return the event's data: the values of its `data` fields, joined by LF where there are several."""
-    if event.startswith(b"data:") and not event.partition(b"\n")[1]:
+    if event.startswith(b"data:") and LF not in event:
         return event[6:] if event.startswith(b"data: ") else event[5:]
     values: list[bytes] = []
     for line in event.split(b"\n"):

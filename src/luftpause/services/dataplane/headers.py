@@ -138,6 +138,18 @@ def for_engine(headers: Sequence[Header], names: Container[bytes]) -> list[Heade
     return [header for header in headers if _GOES_UPSTREAM[header[0]]]
 
 
+_SHARED_MAX: Final = 256
+_SHARED: Final[dict[tuple[Header, ...], tuple[Header, ...]]] = {}
+
+
+def shared(headers: Iterable[Header]) -> tuple[Header, ...]:
+    """Return headers as the object that equal ones were before: who remembers what it made of them finds it again."""
+    fresh = tuple(headers)
+    if len(_SHARED) >= _SHARED_MAX:
+        _SHARED.clear()
+    return _SHARED.setdefault(fresh, fresh)
+
+
 def query_for_engine(query: bytes) -> bytes:
     """Return a query without its `key`, which is a token of ours. The rest stays as it is."""
     if not query:

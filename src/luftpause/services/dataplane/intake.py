@@ -58,12 +58,12 @@ async def read_body(headers: dict[bytes, bytes], line: Line, settings: Dataplane
         ClientLeftError: the client left.
     """
     limit = settings.max_body_bytes
-    announced = headers.get(b"content-length")
-    if announced is not None and int(announced) > limit:
-        raise IntakeError(_too_large(limit))
     try:
         if line.body_is_here:
             return await line.body(limit)
+        announced = headers.get(b"content-length")
+        if announced is not None and int(announced) > limit:
+            raise IntakeError(_too_large(limit))
         async with asyncio.timeout(settings.body_timeout_s):
             return await line.body(limit)
     except BodyTooLongError as error:

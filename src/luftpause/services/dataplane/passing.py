@@ -70,7 +70,7 @@ class PassingAnswer:
     @property
     def _has_length(self) -> bool:
         """Whether its client is told its length."""
-        return self.back is None and any(name == b"content-length" for name, _ in self.exchange.headers)
+        return self.back is None and b"content-length" in [name for name, _ in self.exchange.headers]
 
     @property
     def takes_signs(self) -> bool:

@@ -41,6 +41,7 @@ from luftpause.services.dataplane.recalling import Recall, running_task
 from luftpause.services.dataplane.restoring import restore
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 
+_SECONDS: Final = time.monotonic
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
 
@@ -94,7 +95,7 @@ class TurnCourse:
         self._told: tuple[Header, ...] = ()
         self._over = False
         self._restore_s: float | None = None
-        self._since = time.monotonic()
+        self._since = _SECONDS()
 
     async def take(self) -> None:
         """Take the turn to its end."""
@@ -161,7 +162,7 @@ class TurnCourse:
                 raise
             await self._scheduler_failed("the scheduler dropped the turn")  # the placement was cancelled, not we
             return None
-        self._counts.held.add(time.monotonic() - self._since)
+        self._counts.held.add(_SECONDS() - self._since)
         return placement
 
     async def _forward(self, placement: Placement) -> float | None:
@@ -270,7 +271,7 @@ class TurnCourse:
         self._asked = None  # from its first byte on it is not sent anywhere else
         turns.stays(turn)
         if exchange.status == 200:
-            self._counts.first_byte.add(time.monotonic() - self._since)
+            self._counts.first_byte.add(_SECONDS() - self._since)
             turns.tell(FirstTokenSeen(turn=turn))
 
     async def _answer_whole(self, answer: PassingAnswer) -> None:
@@ -325,8 +326,7 @@ class TurnCourse:
 
     def _offer_again(self) -> None:
         """Take a new turn in the place of the one that ended; its wait counts from the beginning."""
-        age_s = time.monotonic() - self._since
-        self._offer = self._recall.offered_again(self._offer, self._run, age_s)
+        self._offer = self._recall.offered_again(self._offer, self._run, _SECONDS() - self._since)
 
     def _end(self, answer: PassingAnswer) -> None:
         """Report the end of the turn, unless that was done."""

@@ -21,7 +21,7 @@ from luftpause.ports.engines import Header
 from luftpause.services.dataplane.answers import send_failure
 from luftpause.services.dataplane.counts import GONE
 from luftpause.services.dataplane.forwarding import Asked
-from luftpause.services.dataplane.headers import BadHeaderError, Standing, for_engine, run_to_echo, standing_of
+from luftpause.services.dataplane.headers import BadHeaderError, Standing, for_engine, run_to_echo, shared, standing_of
 from luftpause.services.dataplane.intake import IntakeError, check_encoding, check_media_type, read_body
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_course import TurnCourse
@@ -122,7 +122,7 @@ def _read_head(around: Surroundings, call: ClientCall, headers: dict[bytes, byte
         principal=call.principal,
         standing=standing,
         harness=harness_session(headers),
-        for_engine=tuple(for_engine(call.headers, headers)),
+        for_engine=shared(for_engine(call.headers, headers)),
     )
     if kept is not None:
         kept[_READ] = read
