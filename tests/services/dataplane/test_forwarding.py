@@ -285,7 +285,8 @@ def renamed() -> Placement:
 
 
 def test_every_change_to_a_request_is_named_and_only_those_that_are_allowed_are_made() -> None:
-    request = msgspec.structs.replace(asked(), model="m")
+    at = "/v1/shouts"
+    request = Asked(dialect=CHAT, target=at.encode(), path=at, stream=False, headers=(), body=BODY, model="m")
     made = forward(request, renamed(), speaks=True)
     assert made.edits == (Edit.STREAM, Edit.INCLUDE_USAGE, Edit.MODEL, Edit.ID_SLOT)
     assert {edit.value.partition(".")[0] for edit in made.edits} == {"stream", "stream_options", "model", "id_slot"}
@@ -323,7 +324,11 @@ OWN = b'{"model":"m","stream":true,"priority":-99,"x": 1.0}'
 )
 def test_a_priority_is_the_schedulers_or_none(priority: int | None, body: bytes, sent: bytes | None) -> None:
     place = replace(placement(), priority=priority, owns_priority=True)
-    request = forward(asked(body=body), place, speaks=True).request
+    forwarded = forward(asked(body=body), place, speaks=True)
+    request = forwarded.request
+    assert (forwarded.edits == (Edit.PRIORITY,)) is (json.loads(request.body) != json.loads(body))
+    as_it_came = forward(asked(body=body), place, speaks=True, allowed=ALL_EDITS - {Edit.PRIORITY})
+    assert (as_it_came.request.body, as_it_came.edits) == (body, ())
     assert json.loads(request.body) == json.loads(body if sent is None else sent)
     if sent is not None:
         assert request.body == sent
@@ -334,8 +339,7 @@ def test_where_the_scheduler_has_none_a_clients_own_priority_goes_on_untouched()
 
 
 def test_no_priority_is_put_where_the_engine_does_not_take_one() -> None:
-    messages = msgspec.structs.replace(
-        asked(body=OWN), dialect=AnthropicMessages(), target=b"/v1/messages", path="/v1/messages"
-    )
+    at = "/v1/messages"
+    messages = Asked(dialect=AnthropicMessages(), target=at.encode(), path=at, stream=False, headers=(), body=OWN)
     place = replace(placement(), priority=2, owns_priority=True)
     assert b"priority" not in forward(messages, place, speaks=True).request.body

@@ -11,6 +11,8 @@ from luftpause.core.scheduling.state import State
 from luftpause.core.scheduling.working_set.soundness import check_working_set
 from luftpause.core.scheduling.working_set.state import Guest
 
+pytestmark = pytest.mark.interpreted  # it takes named tuples apart, which compiled ones do not let it
+
 A = ReplicaId("a")
 
 
