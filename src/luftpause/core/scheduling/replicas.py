@@ -17,6 +17,7 @@ from luftpause.core.scheduling.residency.uses import model_of
 from luftpause.core.scheduling.state import Pool, Replica, services_of
 from luftpause.core.scheduling.turns import leave_queue, unknown_model
 from luftpause.core.scheduling.windows import after_outage, after_refusal
+from luftpause.core.scheduling.working_set.books import watch
 from luftpause.core.scheduling.working_set.learning import after_report as after_report_of
 
 
@@ -37,6 +38,7 @@ def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
         draft.withdraw(known)
         fresh = _reborn(known, seq)._replace(spec=spec, seen_healthy=False, engine=spec.engine)
     draft.declare(fresh)
+    watch(draft, spec.replica)
     if known is not None and known.spec is not None:
         _settle(draft, spec.replica, known.spec, now)
 
@@ -91,6 +93,7 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
     if fresh == known:
         return
     draft.set_replica(fresh)
+    watch(draft, fresh.replica)
     if event.healthy is not known.healthy:
         # Whoever falls ill lets its own go; whoever is well again takes back those that are away from it.
         _reassign(draft, _away(draft, fresh) if event.healthy else _held_in(draft, known.replica))

@@ -1,7 +1,13 @@
 """May this replica take this turn now?"""
 
-from core.scheduling.builders import BATCH, INTERACTIVE
-from core.scheduling.working_set.worlds import begun, replica, sized, world
+from dataclasses import replace
+
+import pytest
+
+from core.scheduling.builders import BATCH, INTERACTIVE, World, spec
+from core.scheduling.working_set.worlds import begun, replica, sized, told, world
+from luftpause.core.model.replicas import EngineKind
+from luftpause.core.scheduling.state import Limits
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.room import (
     first_tokens_due,
@@ -47,6 +53,25 @@ def test_few_turns_wait_for_their_first_token_and_interactive_runs_that_go_on_do
     assert goes_on(replica(busy), INTERACTIVE, LIMITS)
     busy.tell(begun("t1"))
     assert may_begin(replica(busy), LIMITS)
+
+
+@pytest.mark.parametrize("engine", [EngineKind.AUTO, EngineKind.OPENAI, EngineKind.ROUTER])
+def test_what_never_told_of_its_load_may_be_a_fleet_and_reads_any_number_of_prompts(engine: EngineKind) -> None:
+    hosted = World(spec("a", engine=engine), limits=Limits(working_set=LIMITS))
+    hosted.tell(replace(told("a", None), load=None))
+    for number in range(8):
+        hosted.place(sized(f"t{number}", 100))
+    hosted.tell(told("a", None))
+    assert first_tokens_due(replica(hosted), LIMITS)
+    hosted.hold(sized("late", 100))
+
+
+def test_an_engine_that_reads_one_prompt_after_the_other_is_known_by_its_kind() -> None:
+    known = World(spec("a", engine=EngineKind.OLLAMA), limits=Limits(working_set=LIMITS))
+    known.tell(replace(told("a", None), load=None))
+    known.place(sized("t1", 100))
+    known.place(sized("t2", 100))
+    known.hold(sized("t3", 100))
 
 
 def test_what_is_closed_or_ill_takes_nothing() -> None:

@@ -6,11 +6,17 @@ takes what it is given: whatever is reserved there, nothing works. Windows and r
 Knows one replica at a time.
 """
 
+from typing import Final
+
+from luftpause.core.model.replicas import EngineKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.state import Replica
 from luftpause.core.scheduling.working_set.guests import left_to_others
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+
+_ONE_MACHINE: Final = (EngineKind.SGLANG, EngineKind.VLLM, EngineKind.LLAMA_CPP, EngineKind.OLLAMA)
+"""Engines that read one prompt after the other."""
 
 
 def is_open(replica: Replica) -> bool:
@@ -21,8 +27,13 @@ def is_open(replica: Replica) -> bool:
 
 
 def first_tokens_due(replica: Replica, limits: WorkingSetLimits) -> bool:
-    """Say whether as many turns wait for their first token as may: what is sent now would only wait there."""
-    return bool(limits.first_tokens) and len(replica.seat.awaiting) >= limits.first_tokens
+    """Say whether as many turns wait for their first token as may: what is sent now would only wait there.
+
+    What is no engine that we know and never told of its load may be a whole fleet: it works at any number of prompts.
+    """
+    if not limits.first_tokens or len(replica.seat.awaiting) < limits.first_tokens:
+        return False
+    return replica.heard_at is not None or replica.engine in _ONE_MACHINE
 
 
 def goes_on(replica: Replica, service_class: ServiceClass, limits: WorkingSetLimits) -> bool:
