@@ -366,7 +366,6 @@ def test_a_broken_head_is_refused_in_the_dialect_of_its_path() -> None:
         (b"/v1/v1/messages/count_tokens", lambda body: body["type"] == "error"),
         (b"/v1/v1beta/models/m:generateContent", lambda body: body["error"]["status"] == "NOT_FOUND"),
         (b"/v1beta/v1beta/models/m:generateContent", lambda body: body["error"]["status"] == "NOT_FOUND"),
-        (b"/v1/v1/chat/completions", lambda body: body["error"]["code"] == "not_found"),
     ],
 )
 def test_a_base_url_that_names_the_version_twice_is_told_so_in_its_clients_shape(
@@ -378,6 +377,16 @@ def test_a_base_url_that_names_the_version_twice_is_told_so_in_its_clients_shape
             assert reply.status == 404
             assert told(json.loads(reply.body))
             assert "adds the version to its base URL by itself" in json.loads(reply.body)["error"]["message"]
+
+    run_bounded(main())
+
+
+def test_a_client_that_adds_no_version_is_told_how_its_base_url_ends() -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"POST", b"/v1/v1/chat/completions", b"content-length: 0")
+            assert reply.status == 404
+            assert json.loads(reply.body)["error"]["message"].endswith("a base URL ends in /v1")
 
     run_bounded(main())
 

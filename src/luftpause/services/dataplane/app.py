@@ -55,6 +55,7 @@ PATH_SHOWN_MAX: Final = 100
 _WAY_OUT: Final = "the LLM door serves POST " + ", ".join(TURN_ROUTES) + " and GET /v1/models; a base URL ends in /v1"
 _MCP_ELSEWHERE: Final = "MCP is spoken at the runtime's own address, http://127.0.0.1:7000/mcp unless it was moved"
 _TWICE: Final = ("/v1/v1/", "/v1/v1beta/", "/v1beta/v1beta/", "/v1beta/v1/")
+_MESSAGES_TWICE: Final = "/v1/v1/messages"
 _ONCE_IS_ENOUGH: Final = (
     "this client adds the version to its base URL by itself: leave it out there, as in http://127.0.0.1:8080"
 )
@@ -307,6 +308,6 @@ async def _refuse_route(send: Send, run: RunId, path: str, method: str, allowed:
 
 def _way_out(path: str) -> str:
     """Return where to ask instead."""
-    if path.startswith(_TWICE):
+    if path.startswith(_TWICE) and ("/v1beta/" in path or path.startswith(_MESSAGES_TWICE)):
         return _ONCE_IS_ENOUGH
     return _MCP_ELSEWHERE if path.rstrip("/") == "/mcp" else _WAY_OUT
