@@ -1,5 +1,6 @@
 """What holds for all tests: which are slow (`make check` leaves them out), and that none fails because a machine is."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,11 @@ from hypothesis import HealthCheck, settings
 # How long an example takes says more about what else the machine does than about what is tested.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+# A shell starts what it does not wait for with these ignored, and every program that a test starts would inherit it.
+for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, default)
 
 TESTS = Path(__file__).parent
 SLOW = (
