@@ -187,6 +187,7 @@ def main() -> int:
     """Go it; return the exit code."""
     repository = sys.argv[1] if len(sys.argv) > 1 else str(ROOT)
     began = time.monotonic()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, and inherited so, where nobody waits for this
     try:
         with TemporaryDirectory(prefix="newcomer-") as folder:
             walk(repository, Path(folder))
