@@ -18,7 +18,7 @@ from luftpause.adapters.tether import WORD_VARIABLE
 pytestmark = pytest.mark.skipif(not process_table.is_known(), reason="only Linux tells of its processes here")
 WAIT_S = 25.0
 LAUNCHER = """
-import os, subprocess, sys, time
+import os, signal, subprocess, sys
 from pathlib import Path
 from luftpause.adapters.orphan_watch import watched
 from luftpause.adapters.process_marks import ProcessMarks
@@ -26,7 +26,7 @@ from luftpause.adapters.tether import WORD_VARIABLE
 marks = ProcessMarks(Path(sys.argv[1]))
 with watched(marks, float(sys.argv[2]), 1.0):
     word = marks.new_word()
-    argv = [sys.executable, "-c", "import time; time.sleep(600)"]
+    argv = [sys.executable, "-c", "import signal; signal.pause()"]
     engine = subprocess.Popen(argv, env={**os.environ, WORD_VARIABLE: word}, stdout=subprocess.DEVNULL)
     marks.keep("m-1", word, engine.pid)
     print(engine.pid, flush=True)
@@ -35,7 +35,7 @@ with watched(marks, float(sys.argv[2]), 1.0):
         engine.wait()
         marks.drop(word)
     else:
-        time.sleep(600)
+        signal.pause()
 """
 
 

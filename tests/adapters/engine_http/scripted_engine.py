@@ -32,7 +32,17 @@ async def eventually(condition: Callable[[], bool], within_s: float = 5.0) -> No
         while True:
             if condition():
                 return
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
+
+
+async def at_rest(count: Callable[[], int], turns: int = 500) -> None:
+    """Give the event loop turns until something has not grown for many: all its ends are in this loop and stuck."""
+    before, quiet = count(), 0
+    async with asyncio.timeout(LIMIT_S):
+        while quiet < turns:
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if count() == before else 0
+            before = count()
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from adapters.engine_http.scripted_engine import (
     ScriptedEngine,
     Visit,
     answer,
+    at_rest,
     chunked,
     eventually,
     run_bounded,
@@ -489,10 +490,8 @@ def test_a_slow_reader_slows_the_engine() -> None:
         async with ScriptedEngine(script).listening() as engine:
             engines = HttpEngines()
             exchange = await engines.send(Endpoint(url=engine.url), post())
-            before = -1
-            while before != len(sent):
-                before = len(sent)
-                await asyncio.sleep(0.05)
+            await eventually(lambda: bool(sent))
+            await at_rest(lambda: len(sent))
             assert sum(sent) < 32 * 1024 * 1024
             longest = total = 0
             while data := await exchange.read():

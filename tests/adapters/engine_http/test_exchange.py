@@ -4,7 +4,15 @@ import asyncio
 
 import pytest
 
-from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, eventually, run_bounded
+from adapters.engine_http.scripted_engine import (
+    ScriptedEngine,
+    Visit,
+    answer,
+    at_rest,
+    chunked,
+    eventually,
+    run_bounded,
+)
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.engine_http.exchange import BODY_BYTES_HELD
 from luftpause.core.model.replicas import Endpoint
@@ -97,10 +105,8 @@ def test_a_full_sink_is_spared_and_makes_the_engine_wait() -> None:
         sink.has_room = False
         async with ScriptedEngine(script).listening() as engine:
             pouring = asyncio.create_task(pour(engine, sink))
-            before = -1
-            while before != len(sent) or not sink.pieces:
-                before = len(sent)
-                await asyncio.sleep(0.05)
+            await eventually(lambda: bool(sink.pieces))
+            await at_rest(lambda: len(sent))
             assert len(sink.pieces) == 1
             assert sum(sent) < 32 * 1024 * 1024
             sink.freed.set()

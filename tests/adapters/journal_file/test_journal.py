@@ -99,11 +99,13 @@ def test_a_second_runtime_on_the_folder_is_told_who_has_it(tmp_path: Path) -> No
 
 def test_the_lock_goes_with_the_process_that_held_it(tmp_path: Path) -> None:
     holder = (
-        "import sys, time, pathlib\n"
+        "import sys, pathlib\n"
         "from luftpause.adapters.journal_file.disk import FolderLock\n"
-        "lock = FolderLock(pathlib.Path(sys.argv[1])); print('held', flush=True); time.sleep(60)\n"
+        "lock = FolderLock(pathlib.Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()\n"
     )
-    with subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         with pytest.raises(JournalFailedError, match=f"process {process.pid}"):

@@ -30,6 +30,10 @@ class EngineKind(Enum):
     OPENAI = "openai"
 
 
+ON_ONE_MACHINE: Final = (EngineKind.SGLANG, EngineKind.VLLM, EngineKind.LLAMA_CPP, EngineKind.OLLAMA)
+"""Engines that do no more than compute: they read one prompt after the other, and cease when their client leaves."""
+
+
 class Priorities(Enum):
     """Which priorities an engine serves first."""
 

@@ -34,6 +34,17 @@ from luftpause.core.scheduling.working_set import recalling
 
 __all__ = ["decide", "next_deadline"]
 
+_OF_TURNS = (
+    TurnArrived,
+    FirstTokenSeen,
+    TurnFinished,
+    TurnFailed,
+    TurnAbandoned,
+    TurnReturned,
+    TurnStays,
+    TurnsRenewed,
+)
+
 
 def decide(state: State, event: Event, now: Instant) -> Decision:
     """Take in one event. Total: any event is legal in any state, and the given state stays as it is.
@@ -57,12 +68,10 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
 
 
 def _take_in(draft: Draft, event: Event, now: Instant) -> None:
-    if isinstance(event, (TurnArrived, FirstTokenSeen, TurnFinished, TurnFailed, TurnAbandoned, TurnsRenewed)):
+    if isinstance(event, _OF_TURNS):
         _take_in_turn(draft, event, now)
         return
     match event:
-        case TurnReturned() | TurnStays():
-            _take_in_turn(draft, event, now)
         case RunEnded():
             turns.end_run(draft, event.run, now, why="ended by its owner")
             reports.release(draft, event.run)

@@ -23,7 +23,7 @@ Counts: TypeAlias = tuple[int, ...]
 SEEN_IN_ORDER: Final[tuple[Seen, ...]] = tuple((phase, of_class) for phase in RunPhase for of_class in ServiceClass)
 """Generating before paused before idle, and of those interactive before batch."""
 _RANKS: Final[dict[Seen, int]] = {seen: rank for rank, seen in enumerate(SEEN_IN_ORDER)}
-_NOT_SEEN: Final = 6
+_NOT_SEEN: Final = len(SEEN_IN_ORDER)
 _BATCH: Final = ServiceClass.BATCH
 
 

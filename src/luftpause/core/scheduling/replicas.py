@@ -161,7 +161,7 @@ def _open_for_all(draft: Draft, replica: Replica) -> Replica:
     claim = replica.seat.claimed_by
     if claim is None:
         return replica
-    draft.stir(draft.unclaim(draft.held[claim]).pool)  # it may close another one now
+    draft.stir(draft.unclaim(draft.held[claim]).pool)
     return draft.replicas[replica.replica]
 
 

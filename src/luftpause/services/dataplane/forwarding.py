@@ -7,7 +7,7 @@ Knows neither sockets nor the scheduler.
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from typing import Final, cast
 
 import msgspec
@@ -98,14 +98,13 @@ def forward(
     is_renamed = asked.model and placement.model and asked.model != placement.model and Edit.MODEL in allowed
     if is_renamed and (forwarded.back is not None or _names(request.body, "model")):
         members[Edit.MODEL] = placement.model  # not in Gemini's own words, where the path does
-    path = request.path.partition(b"?")[0]
-    if _has_slot(placement, allowed) and path in _IN_SLOTS:
+    if _has_slot(placement, allowed) and _goes_to(request, _IN_SLOTS):
         members[Edit.ID_SLOT] = placement.slot
     without: tuple[Edit, ...] = ()
-    if Edit.PRIORITY in allowed:
-        if placement.priority is not None and path in _WITH_PRIORITIES:
+    if placement.owns_priority and Edit.PRIORITY in allowed:
+        if placement.priority is not None and _goes_to(request, _WITH_PRIORITIES):
             members[Edit.PRIORITY] = placement.priority
-        elif placement.owns_priority and request.body.find(b'"priority"') >= 0 and _names(request.body, "priority"):
+        elif request.body.find(b'"priority"') >= 0 and _names(request.body, "priority"):
             without = (Edit.PRIORITY,)
     if not members and not without:
         return forwarded
@@ -124,6 +123,10 @@ def forward(
         left_out=forwarded.left_out,
         edits=(*forwarded.edits, *members, *without),
     )
+
+
+def _goes_to(request: EngineRequest, paths: Container[bytes]) -> bool:
+    return request.path.partition(b"?")[0] in paths
 
 
 def _has_slot(placement: Placement, allowed: Set[Edit]) -> bool:

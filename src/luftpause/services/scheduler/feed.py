@@ -66,13 +66,6 @@ class _Trees:
         return True
 
 
-class _Seat:
-    """One who looks."""
-
-    def __init__(self, since: float) -> None:
-        self.since = since
-
-
 class Feed:
     """The streams of all that look.
 
@@ -100,7 +93,7 @@ class Feed:
         self._tables = {name: Rows() for name in _KEYS}
         self._trees: dict[str | None, _Trees] = {}
         self._version = 0
-        self._seats: dict[_Seat, None] = {}  # in the order in which they were taken
+        self._seats: dict[object, float] = {}  # since when each is taken, the first to be taken first
         self._news = asyncio.Event()
         self._looking = asyncio.Lock()
         self._work: asyncio.Task[None] | None = None
@@ -120,8 +113,8 @@ class Feed:
         """Return after how long one more may look; 0 for at once."""
         if len(self._seats) < READERS_MAX:
             return 0.0
-        oldest = next(iter(self._seats), None)
-        return SEAT_S if oldest is None else max(0.0, oldest.since + SEAT_S - asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        return max(0.0, min(self._seats.values(), default=now) + SEAT_S - now)
 
     async def stream(self, runtime: str | None) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events until the feed is closed, the reader leaves or has to make room.
@@ -145,13 +138,13 @@ class Feed:
                 self._work.cancel()
                 self._work = None
 
-    def _seated(self) -> _Seat:
+    def _seated(self) -> object:
         """Return a seat; whoever has looked for longest makes room if need be."""
         if len(self._seats) >= READERS_MAX:
             del self._seats[next(iter(self._seats))]
             self._wake()
-        seat = _Seat(asyncio.get_running_loop().time())
-        self._seats[seat] = None
+        seat = object()
+        self._seats[seat] = asyncio.get_running_loop().time()
         return seat
 
     def close(self) -> None:
@@ -179,7 +172,7 @@ class Feed:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
-    async def _told(self, trees: _Trees, work: asyncio.Task[None], seat: _Seat) -> AsyncIterator[bytes]:
+    async def _told(self, trees: _Trees, work: asyncio.Task[None], seat: object) -> AsyncIterator[bytes]:
         version, told, lane = 0, 0, 0
         while self._goes_on(work, seat):
             changes = since_told(self._timeline, told) if version else self._beginning()
@@ -215,7 +208,7 @@ class Feed:
             update["runtime"] = trees.about
         return update
 
-    def _goes_on(self, work: asyncio.Task[None], seat: _Seat) -> bool:
+    def _goes_on(self, work: asyncio.Task[None], seat: object) -> bool:
         return not self._closed and self._work is work and seat in self._seats
 
     async def _later(self, version: int, told: int, goes_on: Callable[[], bool]) -> None:

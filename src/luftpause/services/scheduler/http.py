@@ -14,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
+from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.services.scheduler.live_http import LiveHttp, Surroundings
 from luftpause.services.scheduler.models_http import ModelsHttp
 from luftpause.services.scheduler.models_json import Json
+from luftpause.services.scheduler.refusals import refusal
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.status_json import Seen, sections
 
@@ -79,12 +80,12 @@ async def _get_health(_: Request) -> Response:
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
-    return _failure(Failure(code=FailureCode.NOT_FOUND, message=f"nothing at '{request.url.path}': {_WAY_OUT}"))
+    return refusal(Failure(code=FailureCode.NOT_FOUND, message=f"nothing at '{request.url.path}': {_WAY_OUT}"))
 
 
 async def _method_not_allowed(request: Request, error: Exception) -> Response:
     message = f"'{request.url.path}' does not take {request.method}"
-    response = _failure(Failure(code=FailureCode.METHOD_NOT_ALLOWED, message=message))
+    response = refusal(Failure(code=FailureCode.METHOD_NOT_ALLOWED, message=message))
     if isinstance(error, HTTPException) and error.headers:
         response.headers.update(error.headers)
     return response
@@ -92,7 +93,3 @@ async def _method_not_allowed(request: Request, error: Exception) -> Response:
 
 def _json(body: Json) -> Response:
     return Response(msgspec.json.encode(body), media_type="application/json", headers={"cache-control": "no-store"})
-
-
-def _failure(failure: Failure) -> Response:
-    return Response(openai_error(failure), status_code=failure.status, media_type="application/json")

@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 from typing import Final
 
 import msgspec
@@ -17,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from luftpause import __version__
-from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
+from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.model.ids import Instant
 from luftpause.ports.asgi import LINE_EXTENSION, Line
 from luftpause.ports.run_trees import NotDecidedError, RuntimeAwayError, RunTree, RunTrees
@@ -26,6 +25,7 @@ from luftpause.services.scheduler.family_rows import FamilyRows
 from luftpause.services.scheduler.feed import READERS_MAX, Feed
 from luftpause.services.scheduler.models_json import Json
 from luftpause.services.scheduler.pace import Pace
+from luftpause.services.scheduler.refusals import refusal
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.status_json import Seen
 from luftpause.services.scheduler.timeline import AGE_S, CHANGES_MAX, Timeline
@@ -223,9 +223,7 @@ class _RefusedError(Exception):
     @property
     def response(self) -> Response:
         """What whoever asked is answered."""
-        failure = self._failure
-        later = {} if failure.retry_after_s is None else {"retry-after": str(max(1, ceil(failure.retry_after_s)))}
-        return Response(openai_error(failure), failure.status, headers=later, media_type="application/json")
+        return refusal(self._failure)
 
 
 async def _answer_in(request: Request) -> _Answer:

@@ -12,13 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
+from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.model.ids import LauncherId, ModelName
 from luftpause.core.model.refusals import no_such_model
 from luftpause.core.scheduling.residency.events import LoadAsked, PinAsked, UnloadAsked
 from luftpause.core.scheduling.residency.view import ModelView, view_devices, view_models
 from luftpause.core.scheduling.services import offered, own_name
 from luftpause.services.scheduler.models_json import Json, device_json, model_json
+from luftpause.services.scheduler.refusals import refusal
 from luftpause.services.scheduler.service import SchedulerService
 
 NAME_SHOWN_MAX: Final = 100
@@ -71,7 +72,7 @@ class ModelsHttp:
         odd = [name for name, value in request.query_params.items() if name not in _FLAGS or _flag(value) is None]
         if odd:
             message = f"'{odd[0][:NAME_SHOWN_MAX]}' is no flag of an unload, or neither true nor false: there are force"
-            return _refused(Failure(code=FailureCode.BAD_REQUEST, message=f"{message} and keep_waiting"))
+            return refusal(Failure(code=FailureCode.BAD_REQUEST, message=f"{message} and keep_waiting"))
         firmly = _is_set(request, "force")
         keep_waiting = _is_set(request, "keep_waiting")
         return self._about(
@@ -136,11 +137,7 @@ class ModelsHttp:
     def _unknown(self, request: Request) -> Response:
         asked: str = request.path_params["name"]
         message = no_such_model("launcher", asked[:NAME_SHOWN_MAX], self._service.state.residency.models)
-        return _refused(Failure(code=FailureCode.UNKNOWN_MODEL, message=message))
-
-
-def _refused(failure: Failure) -> Response:
-    return Response(openai_error(failure), status_code=failure.status, media_type="application/json")
+        return refusal(Failure(code=FailureCode.UNKNOWN_MODEL, message=message))
 
 
 def _is_set(request: Request, name: str) -> bool:

@@ -312,7 +312,10 @@ class SchedulerService:
             or state.run_deadlines is not before.run_deadlines
             or state.replica_deadlines is not before.replica_deadlines
             or state.residency is not before.residency
-            or state.working_set.next_at() != before.working_set.next_at()
+            or (
+                state.working_set is not before.working_set
+                and state.working_set.next_at() != before.working_set.next_at()
+            )
         ):
             self._arm()
 

@@ -6,10 +6,8 @@ is taken back so often as may be and no oftener, and only where an engine stops 
 and has done nothing by then but compute: not a hosted one, nor one that had KV read back for it.
 """
 
-from typing import Final
-
 from luftpause.core.model.ids import Instant, TurnId
-from luftpause.core.model.replicas import EngineKind
+from luftpause.core.model.replicas import ON_ONE_MACHINE
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import RecallTurn
 from luftpause.core.scheduling.affinity import candidates
@@ -23,9 +21,6 @@ from luftpause.core.scheduling.working_set.books import kept_since
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.room import first_tokens_due, has_tokens, is_open
 from luftpause.core.scheduling.working_set.sending import first_in_line, is_closed
-
-STOPS: Final = (EngineKind.VLLM, EngineKind.SGLANG, EngineKind.LLAMA_CPP, EngineKind.OLLAMA)
-"""Engines that only compute, and cease when their client leaves."""
 
 
 def ask_back(draft: Draft, held: HeldTurn) -> None:
@@ -100,7 +95,7 @@ def _that_makes_way(draft: Draft, replica: Replica, held: HeldTurn, limits: Work
     for awaited in reversed(replica.seat.awaiting):
         turn = draft.turns[awaited.turn]
         if _may_come_back(draft, replica, turn, limits):
-            fits = has_tokens(replica, service_class, held.need - turn.tokens, limits)
+            fits = has_tokens(replica, service_class, held.need - turn.tokens, limits, little=held.little)
             return turn if fits else None
     return None
 
@@ -109,4 +104,4 @@ def _may_come_back(draft: Draft, replica: Replica, turn: Turn, limits: WorkingSe
     arrival = turn.arrival
     if arrival.service_class is not ServiceClass.BATCH or turn.asked_back or arrival.recalls >= limits.recalls:
         return False
-    return turn.in_run and replica.engine in STOPS and parking.seat_of(draft, turn) == NO_SEAT
+    return turn.in_run and replica.engine in ON_ONE_MACHINE and parking.seat_of(draft, turn) == NO_SEAT

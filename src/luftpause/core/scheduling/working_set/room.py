@@ -6,17 +6,12 @@ takes what it is given: whatever is reserved there, nothing works. Windows and r
 Knows one replica at a time.
 """
 
-from typing import Final
-
-from luftpause.core.model.replicas import EngineKind
+from luftpause.core.model.replicas import ON_ONE_MACHINE
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.state import Replica
 from luftpause.core.scheduling.working_set.guests import left_to_others
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-
-_ONE_MACHINE: Final = (EngineKind.SGLANG, EngineKind.VLLM, EngineKind.LLAMA_CPP, EngineKind.OLLAMA)
-"""Engines that read one prompt after the other."""
 
 
 def is_open(replica: Replica) -> bool:
@@ -33,7 +28,7 @@ def first_tokens_due(replica: Replica, limits: WorkingSetLimits) -> bool:
     """
     if not limits.first_tokens or len(replica.seat.awaiting) < limits.first_tokens:
         return False
-    return replica.heard_at is not None or replica.engine in _ONE_MACHINE
+    return replica.heard_at is not None or replica.engine in ON_ONE_MACHINE
 
 
 def goes_on(replica: Replica, service_class: ServiceClass, limits: WorkingSetLimits) -> bool:
