@@ -21,6 +21,8 @@ from luftpause.testkit.bench.jobs import cores
 from luftpause.testkit.bench.over_http.doors import HTTP_ARMS, AbsentError
 from luftpause.testkit.bench.results import EngineShell, WorkloadResult
 from luftpause.testkit.bench.revisions import RevisionError, checked_out, measured_at, named, with_arms
+from luftpause.testkit.bench.samples import Sample
+from luftpause.testkit.bench.simulated import Job
 from luftpause.testkit.bench.tables import arms_table, verdicts_table
 from luftpause.testkit.bench.windows import Window
 from luftpause.testkit.bench.workloads import OURS, WORKLOADS, Workload
@@ -205,18 +207,14 @@ def _measured(task: _Task) -> WorkloadResult:
     of_ours = [arm for arm in OURS if arm in workload.arms]
     count = len(jobs_of(workload, task.arms, task.effort)) + len(task.revisions) * len(of_ours)
     with _progress(workload.name, count) as step:
+
+        def done(job: Job, _: Sample) -> None:
+            step(f"{job.scenario}: {job.arm}, seed {job.seed}")
+
         if task.engine == "sim":
-            result = simulate_workload(
-                workload, task.arms, task.effort, lambda job, _: step(f"{job.scenario}: {job.arm}, seed {job.seed}")
-            )
+            result = simulate_workload(workload, task.arms, task.effort, done)
         else:
-            result = measure_workload(
-                workload,
-                task.arms,
-                task.effort,
-                task.window,
-                lambda job, _: step(f"{job.scenario}: {job.arm}, seed {job.seed}"),
-            )
+            result = measure_workload(workload, task.arms, task.effort, task.window, done)
         for name in task.revisions:
             with checked_out(name) as folder:
                 more = measured_at(folder, name, workload, _same(task), step)

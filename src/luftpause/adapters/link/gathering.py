@@ -21,7 +21,7 @@ class Peer(Protocol):
     """A connection that offers turns."""
 
     def admit_now(self, offer: TurnOffer) -> None:
-        """Admit a turn that was deferred."""
+        """Admit a turn that was kept waiting."""
         ...
 
 

@@ -9,21 +9,14 @@ times and offers, not what is said on a connection.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
+from luftpause.adapters.link.gathering import Peer
 from luftpause.core.model.ids import TurnId
 from luftpause.core.model.turns import TurnOffer
 
 WAIT_S: Final = 0.02
 """So long a word is waited for: processes of a busy machine are held up for about as long, and no client minds it."""
-
-
-class Peer(Protocol):
-    """A connection that offers turns."""
-
-    def admit_now(self, offer: TurnOffer) -> None:
-        """Admit a turn that was kept waiting."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
