@@ -265,13 +265,13 @@ def _is_healthy(port: int) -> bool:
         connection.close()
 
 
-def returning_run(url: str, folder: Path, figures: Figures) -> None:
+def returning_run(url: str, folder: Path, figures: Figures, other: Path | None) -> None:
     """A run's second turn after its model was swapped out for another: its KV parked, and computed again."""
     ways = {AGAIN: "off", PARKED: "auto"}
     cached: dict[str, int] = {}
     for _ in range(RETURNS):
         for name, parking in ways.items():
-            with luftpause(folder, config_of(folder, url, parking)) as up:
+            with luftpause(folder, config_of(folder, url, other, parking)) as up:
                 took_s, cached[name] = _swapped_out(up)
             figures.returning[name].append(took_s * 1000)
     check(cached[PARKED] > cached[AGAIN], f"a returning run finds in its cache: {cached}")
@@ -304,17 +304,24 @@ def _swapped_out(up: Up) -> tuple[float, int]:
     return took_s, int(answer["usage"]["prompt_tokens_details"]["cached_tokens"])
 
 
-def config_of(folder: Path, static_url: str, parking: str = "auto") -> str:
-    """Return two names for the small model, one fake engine on demand and one that runs already."""
+def config_of(folder: Path, static_url: str, other: Path | None, parking: str = "auto") -> str:
+    """Return the small model and another one, one fake engine on demand and one that runs already.
+
+    Without another one it is the small model under another name.
+    """
     model = find_local_model()
     if find_local_engine(os.environ) is None or model is None:
         raise PhaseFailedError("llama.cpp or the small model is missing; sh scripts/up installs both")
-    real = f'backend = "llama.cpp"\nmodel_path = "{model}"\ngroup = "real"\nttl = "{TTL_S}s"\n'
+    real = f'backend = "llama.cpp"\ngroup = "real"\nttl = "{TTL_S}s"\n'
+    files = {"a": model, "b": model if other is None else other.resolve()}
+    both = "".join(
+        f'[[launcher.models]]\nname = "{name}"\nmodel_path = "{path}"\n{real}' for name, path in files.items()
+    )
     return (
-        f'[launcher]\nstate_dir = "{folder}/marks"\nmin_residency = "0s"\nmemory = "8GiB"\n'
-        f'max_wait = "1s"\nkv_parking = "{parking}"\n'
+        f'[launcher]\nmodel_dir = "{files["b"].parent}"\nstate_dir = "{folder}/marks"\nmin_residency = "0s"\n'
+        f'memory = "8GiB"\nmax_wait = "1s"\nkv_parking = "{parking}"\n'
         '[[launcher.groups]]\nname = "real"\nswap = true\n'
-        f'[[launcher.models]]\nname = "a"\n{real}[[launcher.models]]\nname = "b"\n{real}'
+        f"{both}"
         f'[[launcher.models]]\nname = "fake"\nbackend = "command"\ncommand = {FAKE}\nttl = "never"\n'
         f'[[launcher.models]]\nname = "quick"\nbackend = "command"\ncommand = {json.dumps(QUICK)}\nttl = "never"\n'
         f'[[replicas]]\nname = "static"\nurl = "{static_url}"\nmodels = ["static"]\n'
@@ -325,6 +332,9 @@ def main() -> int:
     """Run all phases; return 1 when one failed."""
     parser = argparse.ArgumentParser(prog="swap.py", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="store the run")
+    parser.add_argument(
+        "--other", type=Path, metavar="GGUF", help="a second model to swap with, in place of a second name"
+    )
     options = parser.parse_args()
     machine, figures = describe_machine(), Figures()
     with tempfile.TemporaryDirectory() as name:
@@ -335,12 +345,12 @@ def main() -> int:
             try:
                 wait(ready.exists, "the fake engine did not start")
                 url = json.loads(ready.read_text())["engine"]
-                config = config_of(folder, url)
+                config = config_of(folder, url, options.other)
                 with luftpause(folder, config) as up:
                     for phase in (five_phases, take_turns, warm_overhead, cold_starts):
                         phase(up, figures)
                 over_a_kill(folder, config, figures)
-                returning_run(url, folder, figures)
+                returning_run(url, folder, figures, options.other)
             except PhaseFailedError as error:
                 print(f"failed: {error}", file=sys.stderr)
                 return 1
