@@ -47,6 +47,13 @@ SLOW = (
 )
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Names bytes by their argument. Compressed ones hold the second that they were made in, and the processes that
+    share the tests (xdist) must find the same names.
+    """
+    return argname if isinstance(val, bytes) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them."""
     for item in items:

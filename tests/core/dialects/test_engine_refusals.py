@@ -26,7 +26,7 @@ from luftpause.core.dialects.engine_refusals import (
         (b'{"detail": "no"}', EngineRefusal(message="no")),
         (b" plain \n", EngineRefusal(message="plain")),
         ("é\n\tü".encode()[:-1], EngineRefusal(message="é\n\t\ufffd")),
-        (gzip.compress(b"no"), EngineRefusal(message="the engine answered with status 418")),
+        (gzip.compress(b"no", mtime=0), EngineRefusal(message="the engine answered with status 418")),
         (b"", EngineRefusal(message="the engine answered with status 418")),
         (b"x" * 9000, EngineRefusal(message="x" * MESSAGE_CHARS_MAX)),
     ],
