@@ -14,12 +14,13 @@ from luftpause.core.model.ids import PrincipalId, RunId
 from luftpause.core.model.principals import Principal
 from luftpause.core.runs.events import ApprovalDecided
 from luftpause.core.runs.view import RunStatus
+from luftpause.ports import json_bodies
 from luftpause.ports.asgi import PRINCIPAL_KEY, Receive, Scope, Send
-from luftpause.services.runtime import approvals_http
 from luftpause.services.runtime.approvals_http import BY_PAGE, ApprovalsHttp
 from services.runtime.runtime_fakes import FakeTools, MemoryJournal, World, in_time, order, runtime
 
 ALICE = PrincipalId("alice")
+DEEP = b'{"x": ' + b"[" * 1500
 
 
 @asynccontextmanager
@@ -84,7 +85,7 @@ def test_nobody_else_learns_that_there_is_such_a_run() -> None:
 
 
 def test_what_is_no_decision_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approvals_http, "BODY_BYTES_MAX", 100)
+    monkeypatch.setattr(json_bodies, "BYTES_MAX", 2000)
 
     async def live() -> None:
         async with door() as (_, _run, client):
@@ -95,11 +96,11 @@ def test_what_is_no_decision_is_refused_with_its_reason(monkeypatch: pytest.Monk
                 return answer.status_code, answer.json()["error"]["message"]
 
             refused = await asyncio.gather(
-                post(b"{}", "text/plain"), post(b"x" * 101), post(b'{"handle": 1}'), post(b"\xff")
+                post(b"{}", "text/plain"), post(b"x" * 2001), post(b'{"handle": 1}'), post(b"\xff"), post(DEEP)
             )
-            assert [status for status, _ in refused] == [415, 413, 400, 400]
+            assert [status for status, _ in refused] == [415, 413, 400, 400, 400]
             assert "send JSON" in refused[0][1]
-            assert "at most 100 bytes" in refused[1][1]
+            assert "at most 2000 bytes" in refused[1][1]
             assert all("no decision" in message for _, message in refused[2:])
 
     in_time(live())

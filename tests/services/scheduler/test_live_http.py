@@ -12,6 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 from luftpause.adapters.http_server import HttpServer
 from luftpause.core.model.ids import TurnId
 from luftpause.core.scheduling.events import TurnFinished
+from luftpause.ports import json_bodies
 from luftpause.services.scheduler import feed as feed_module
 from luftpause.services.scheduler import live_http
 from luftpause.services.scheduler.http import SchedulerHttp
@@ -52,12 +53,13 @@ def test_a_decision_goes_to_the_runtime_that_asked() -> None:
 
 
 def test_a_decision_that_cannot_be_taken_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_http, "BODY_BYTES_MAX", 200)
+    monkeypatch.setattr(json_bodies, "BYTES_MAX", 2000)
     away, refusing = FakeRunTrees(), FakeRunTrees()
     away.tree, refusing.refusal = None, "there is no run 'h1'"
     cases = [
         (decided(b'{"handle": 1}'), 400, "no decision"),
-        (decided(b"x" * 201), 413, "at most 200 bytes"),
+        (decided(b'{"x": ' + b"[" * 1500), 400, "no decision"),
+        (decided(b"x" * 2001), 413, "at most 2000 bytes"),
         (decided(b"{}", headers={"content-type": "text/plain"}), 415, "send JSON"),
         (decided({**DECISION, "runtime": "http://elsewhere"}), 404, f"no runtime known here; known: {RUNTIME}"),
         (decided(DECISION, known=False), 404, "no runtime is known here"),

@@ -13,11 +13,11 @@ from starlette.responses import JSONResponse, Response
 
 from luftpause.core.model.ids import ToolCallId
 from luftpause.ports.asgi import principal_of
+from luftpause.ports.json_bodies import NotJsonError, read_json
 from luftpause.services.runtime.approvals import Approvals
 from luftpause.services.runtime.orders import NotKeptError, UnknownHandleError
 from luftpause.services.runtime.rpc_errors import refusal
 
-BODY_BYTES_MAX: Final = 8192
 BY_PAGE: Final = "the status page"
 
 _log = logging.getLogger("luftpause.runtime")
@@ -37,18 +37,10 @@ class ApprovalsHttp:
 
     async def decide(self, request: Request) -> Response:
         """Answer one request."""
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            return refusal(415, "send JSON, with content-type: application/json")
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > BODY_BYTES_MAX:
-                return refusal(413, f"a decision has at most {BODY_BYTES_MAX} bytes")
         try:
-            asked = msgspec.json.decode(body, type=_Decision)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            return refusal(400, f"no decision: {error}")
+            asked = await read_json(request, _Decision, "decision")
+        except NotJsonError as error:
+            return refusal(error.status, str(error))
         who = principal_of(request.scope)
         try:
             decided = await self._approvals.approve(

@@ -19,6 +19,7 @@ from luftpause import __version__
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.model.ids import Instant
 from luftpause.ports.asgi import LINE_EXTENSION, Line
+from luftpause.ports.json_bodies import NotJsonError, read_json
 from luftpause.ports.run_trees import NotDecidedError, RuntimeAwayError, RunTree, RunTrees
 from luftpause.ports.scheduler import PeerSeen
 from luftpause.services.scheduler.family_rows import FamilyRows
@@ -31,9 +32,13 @@ from luftpause.services.scheduler.status_json import Seen
 from luftpause.services.scheduler.timeline import AGE_S, CHANGES_MAX, Timeline
 from luftpause.services.scheduler.timeline_json import change_row, from_the_start, lane_row, lanes_of
 
-BODY_BYTES_MAX: Final = 8192
 URL_SHOWN_MAX: Final = 100
 STALLED_S: Final = 30.0
+_NO_DECISION: Final = {
+    400: FailureCode.BAD_REQUEST,
+    413: FailureCode.BODY_TOO_LARGE,
+    415: FailureCode.UNSUPPORTED_MEDIA_TYPE,
+}
 
 _log = logging.getLogger("luftpause.scheduler")
 
@@ -160,11 +165,13 @@ class LiveHttp:
 
     async def _decide(self, request: Request) -> Response:
         try:
-            asked = await _answer_in(request)
+            asked = await read_json(request, _Answer, "decision")
             runtime = self._runtime(asked.runtime)
             if runtime is None:
                 raise _RefusedError(FailureCode.NOT_FOUND, "no runtime is known here, so nothing waits to be decided")
             decided = await self._trees.decide(runtime, asked.handle, asked.call, allow=asked.allow)
+        except NotJsonError as error:
+            return _RefusedError(_NO_DECISION[error.status], str(error)).response
         except _RefusedError as refused:
             return refused.response
         except NotDecidedError as error:
@@ -224,26 +231,6 @@ class _RefusedError(Exception):
     def response(self) -> Response:
         """What whoever asked is answered."""
         return refusal(self._failure)
-
-
-async def _answer_in(request: Request) -> _Answer:
-    """Return the decision that a request tells.
-
-    Raises:
-        _RefusedError: it tells none.
-    """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise _RefusedError(FailureCode.UNSUPPORTED_MEDIA_TYPE, "send JSON, with content-type: application/json")
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > BODY_BYTES_MAX:
-            raise _RefusedError(FailureCode.BODY_TOO_LARGE, f"a decision has at most {BODY_BYTES_MAX} bytes")
-    try:
-        return msgspec.json.decode(body, type=_Answer)
-    except msgspec.MsgspecError as error:
-        raise _RefusedError(FailureCode.BAD_REQUEST, f"no decision: {error}") from error
 
 
 def _json(body: Json) -> Response:
