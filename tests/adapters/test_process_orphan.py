@@ -131,7 +131,7 @@ def test_an_adopted_process_is_heard_on_and_ends_with_its_children(tmp_path: Pat
         end = await process.ended()
         assert (end.code, end.tail[-1]) == (None, f"heard {pid}")
         assert not process.alive
-        assert all(process_table.row_of(each) is None for each in family)
+        await poll(lambda: all(process_table.row_of(each) is None for each in family))
         assert await process.ended() == end
         process.signal(StopSignal.KILL)
 

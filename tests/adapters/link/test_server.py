@@ -194,12 +194,12 @@ def test_half_a_frame_and_a_dead_line_harm_nobody() -> None:
 
 
 def test_a_connection_without_a_hello_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation_module, "HELLO_S", 0.02)
-
-    async def story(_: LinkServer, bad: RawClient) -> None:
-        (fault,) = await bad.hear_all()
-        assert isinstance(fault, Fault)
-        assert fault.code == "no_hello"
+    async def story(server: LinkServer, _: RawClient) -> None:
+        monkeypatch.setattr(conversation_module, "HELLO_S", 0.02)  # for who comes now: the others have said theirs
+        async with raw_client(server.port) as silent:
+            (fault,) = await silent.hear_all()
+            assert isinstance(fault, Fault)
+            assert fault.code == "no_hello"
 
     with_two_clients(story)
 
