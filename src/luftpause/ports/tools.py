@@ -29,7 +29,7 @@ class Tools(Protocol):
         """Return all known tools by name. A server's tools outlast its absence.
 
         Servers that were not tried yet are waited for: with `wanted`, until these names are known or every server was
-        tried; without, for a moment only, and who is left out is logged.
+        tried; without, only in the first seconds of all, and who is left out is logged.
         """
         ...
 

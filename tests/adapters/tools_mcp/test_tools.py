@@ -1,6 +1,7 @@
 import asyncio
 import itertools
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -257,9 +258,21 @@ def test_a_tool_of_a_server_that_is_configured_no_more_is_not_available(tmp_path
     assert in_time(use()) == ToolOutcome(text="Error: tool server 'gone' is not configured any more", failed=True)
 
 
+def test_whoever_names_no_tools_gets_those_of_servers_that_take_their_time_to_start(tmp_path: Path) -> None:
+    quick = stdio_spec(tmp_path)
+    slow = replace(quick, command=("/bin/sh", "-c", 'sleep 2.5; exec "$@"', "sh", *quick.command))
+
+    async def use() -> list[str]:
+        async with connected(slow) as tools:
+            return [each.name for each in await tools.catalogue()]
+
+    assert "look" in in_time(use())
+
+
 def test_a_server_that_never_answers_is_waited_for_by_those_alone_who_want_what_nobody_else_has(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("luftpause.adapters.tools_mcp.tools.STARTING_S", 1.0)
     hung = ToolServerSpec(
         name="hung", command=("${python}", "-c", "import sys; sys.stdin.read()"), connect_timeout_s=5.0
     )

@@ -17,8 +17,9 @@ from luftpause.core.runs.tools import ToolHints, ToolSpec, find
 from luftpause.ports.tools import KEY_FIELD, TRACE_FIELD, ToolOutcome
 
 _NAME_MAX: Final = 64
-_MOMENT_S: Final = 2.0
-"""So long a spawn that names no tools waits for servers that are still starting."""
+STARTING_S: Final = 10.0
+"""So long after the start a spawn that names no tools waits for servers that were not tried yet, and no longer."""
+
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
 logger = logging.getLogger("luftpause.tools")
 
@@ -28,9 +29,11 @@ class McpTools:
 
     def __init__(self, servers: Iterable[ToolServerSpec]) -> None:
         self._connections = {spec.name: ServerConnection(spec) for spec in servers}
+        self._patient_until = 0.0
 
     def start(self) -> None:
         """Connect to every server in the background."""
+        self._patient_until = asyncio.get_running_loop().time() + STARTING_S
         for connection in self._connections.values():
             connection.start()
 
@@ -41,7 +44,7 @@ class McpTools:
     async def catalogue(self, wanted: Sequence[str] | None = None) -> Sequence[ToolSpec]:
         """Return all known tools by name; see the port."""
         loop = asyncio.get_running_loop()
-        until = None if wanted is not None else loop.time() + _MOMENT_S
+        until = None if wanted is not None else self._patient_until
         while True:
             known = name_tools((name, connection.tools) for name, connection in self._connections.items())
             untried = {name: each for name, each in self._connections.items() if not each.was_tried}
