@@ -32,6 +32,8 @@ SPAWN: dict[str, object] = {
     "required": ["task"],
 }
 LOOK_S = 100.0
+WITH: dict[str, object] = {"model": MODEL, "tools": ["lookup"]}
+"""Named, the tool is waited for, however long its server takes to start."""
 
 
 @pytest.fixture
@@ -77,7 +79,7 @@ async def spawned(url: str, arguments: Mapping[str, object], **meta: str) -> str
     """Spawn as a harness does whose model asked for that."""
     named = cast("RequestParamsMeta", {key.replace("__", "/"): value for key, value in meta.items()})
     async with Client(url + "/mcp") as client:
-        result = await asyncio.wait_for(client.call_tool("spawn", {**arguments, "model": MODEL}, meta=named), WAIT_S)
+        result = await asyncio.wait_for(client.call_tool("spawn", {**WITH, **arguments}, meta=named), WAIT_S)
         assert result.structured_content is not None, result.content
         handle: str = result.structured_content["handle"]
         return handle
