@@ -3,13 +3,16 @@
 Both are ordinary declarations, so the default goes through the same rooms as a configuration of one's own.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypedDict
 
 import msgspec
 
+from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
 from luftpause.config.launcher_schema import LauncherModel
+from luftpause.config.load import Loaded
 from luftpause.config.schema import Config, ToolServer
 
 REAL_MODEL = "smollm2"
@@ -36,9 +39,13 @@ class Embedded:
     story: str
 
 
-def declares_nothing(config: Config) -> bool:
-    """Whether there is no replica and no model to start."""
-    return not config.replicas and not config.launcher.models
+def stands_in(loaded: Loaded, env: Mapping[str, str]) -> Embedded | None:
+    """Return what `up` runs on this machine where there is no file and nothing is declared; None where there is."""
+    config = loaded.config
+    if loaded.source is not None or config.replicas or config.launcher.models:
+        return None
+    engine = find_local_engine(env)
+    return embedded(config, engine=engine.origin if engine else None, model=find_local_model())
 
 
 def embedded(config: Config, *, engine: str | None, model: Path | None) -> Embedded:
