@@ -24,6 +24,7 @@ from luftpause.cli.connecting.steps import (
 )
 from luftpause.cli.connecting.words import command_line, exports
 from luftpause.cli.connecting.writing import Files
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option
 from luftpause.config.load import load
@@ -36,7 +37,12 @@ DOORS = {Door.LLM: "model calls", Door.MCP: "spawn and await as tools"}
 
 @click.command(
     short_help="Point a client at the doors.",
-    epilog="Clients: " + ", ".join(CLIENTS) + ". More in docs/CONNECT.md.",
+    epilog=examples(
+        ("luftpause connect", "which clients there are"),
+        ("luftpause connect claude-code", "what it has to be told"),
+        ("luftpause connect codex --write", "tell it"),
+        ("luftpause connect opencode --door mcp --write", "only spawn and await"),
+    ),
 )
 @click.argument("client", type=click.Choice(list(CLIENTS)), metavar="[CLIENT]", required=False)
 @click.option(

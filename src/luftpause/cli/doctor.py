@@ -19,6 +19,7 @@ from luftpause.cli.examining.findings import Finding, Grade
 from luftpause.cli.examining.report import as_json, as_text
 from luftpause.cli.examining.rounds import rounds
 from luftpause.cli.examining.subject import Subject
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import FAILED
 from luftpause.cli.options import FiniteRange, config_option, overrides_of, set_option
 from luftpause.config.load import load
@@ -38,7 +39,13 @@ class _Visit:
     look_s: float
 
 
-@click.command(short_help="Look for what is wrong, and say what mends it.")
+@click.command(
+    short_help="Look for what is wrong, and say what mends it.",
+    epilog=examples(
+        ("luftpause doctor", "of luftpause.toml here"),
+        ("luftpause doctor --config my.toml --json", "for programs"),
+    ),
+)
 @click.option("--json", "prints_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--patience",

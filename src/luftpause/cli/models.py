@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option
 from luftpause.telemetry.printable import printable
@@ -102,7 +103,13 @@ def where(callback: Callback) -> Callback:
     return config_option(url(callback))
 
 
-@command.command(name="list")
+@command.command(
+    name="list",
+    epilog=examples(
+        ("luftpause models list", ""),
+        ("luftpause models list --json", "for programs"),
+    ),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the scheduler's own JSON.")
 @where
 def list_models(as_json: bool, url: str | None, config: Path | None) -> None:
@@ -116,7 +123,11 @@ def list_models(as_json: bool, url: str | None, config: Path | None) -> None:
         Console().print(models_table(listing.models))
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models load smollm2", ""),
+    ),
+)
 @click.argument("model")
 @where
 def load(model: str, url: str | None, config: Path | None) -> None:
@@ -124,7 +135,12 @@ def load(model: str, url: str | None, config: Path | None) -> None:
     _wish(url or configured_url(config), model, "load")
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models unload smollm2", "once its turns have ended"),
+        ("luftpause models unload smollm2 --force", "at once"),
+    ),
+)
 @click.argument("model")
 @click.option("--force", is_flag=True, help="At once, whatever is in flight; else once that has ended.")
 @click.option("--keep-waiting", is_flag=True, help="Turns that wait for it go on to wait; else they are refused.")
@@ -135,7 +151,11 @@ def unload(model: str, force: bool, keep_waiting: bool, url: str | None, config:
     _wish(url or configured_url(config), model, "unload", flags)
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models pin smollm2", ""),
+    ),
+)
 @click.argument("model")
 @where
 def pin(model: str, url: str | None, config: Path | None) -> None:
@@ -143,7 +163,11 @@ def pin(model: str, url: str | None, config: Path | None) -> None:
     _wish(url or configured_url(config), model, "pin")
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models unpin smollm2", ""),
+    ),
+)
 @click.argument("model")
 @where
 def unpin(model: str, url: str | None, config: Path | None) -> None:
@@ -151,7 +175,12 @@ def unpin(model: str, url: str | None, config: Path | None) -> None:
     _wish(url or configured_url(config), model, "unpin")
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models logs smollm2 -n 50", "the last 50 lines"),
+        ("luftpause models logs smollm2 -f", "and what follows"),
+    ),
+)
 @click.argument("model")
 @click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C.")
 @click.option(

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.models import MIB, models_table
 from luftpause.cli.options import FiniteRange, config_option
@@ -41,7 +42,14 @@ CHILDREN_MAX = 5
 """Rows of each family's children."""
 
 
-@click.command(short_help="Show models, replicas, held turns and runs.")
+@click.command(
+    short_help="Show models, replicas, held turns and runs.",
+    epilog=examples(
+        ("luftpause status", "once"),
+        ("luftpause status --watch", "again and again, until Ctrl-C"),
+        ("luftpause status --json", "for programs"),
+    ),
+)
 @click.option("--url", metavar="URL", help="The scheduler's status address; from the configuration if absent.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scheduler's own JSON, one line each time.")
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C.")

@@ -17,6 +17,7 @@ from luftpause.assembly.embedded import stands_in
 from luftpause.assembly.parts import Plans
 from luftpause.cli.access import TOKEN_VARIABLE, access_of, access_option
 from luftpause.cli.event_log import event_log_options, recording_of
+from luftpause.cli.examples import examples
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.reloading import reloading
@@ -36,7 +37,15 @@ class _Story:
     model: str
 
 
-@click.command(short_help="Start everything in one process.")
+@click.command(
+    short_help="Start everything in one process.",
+    epilog=examples(
+        ("luftpause up", "your file, or a small model"),
+        ("luftpause up --config my.toml", "another file"),
+        ("luftpause up --set dataplane.port=9090", "one key set otherwise"),
+        ("luftpause up --event-log ev.log", "for replay"),
+    ),
+)
 @access_option
 @event_log_options
 @service_options(log_level="warning")
