@@ -12,14 +12,13 @@ from urllib.parse import quote, urlencode
 
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option
+from luftpause.cli.tables import console, safe_table
 from luftpause.telemetry.printable import printable
 
 MIB = 2**20
@@ -120,7 +119,7 @@ def list_models(as_json: bool, url: str | None, config: Path | None) -> None:
     if as_json:
         click.echo(msgspec.json.encode(msgspec.json.decode(body)))
     else:
-        Console().print(models_table(listing.models))
+        console().print(models_table(listing.models))
 
 
 @command.command(
@@ -238,14 +237,19 @@ def _decoded(body: bytes, address: str, kind: type[T]) -> T:
 
 def models_table(models: Sequence[ModelRow]) -> Table:
     """Return models as a table for a terminal."""
-    table = Table(title="Models", title_justify="left")
-    for column in ("model", "launcher", "state", "turns", "waiting", "expected", "memory", "parked", "why"):
-        table.add_column(column)
-    for row in models:
-        memory = f"{'' if row.memory_measured else '~'}{row.memory / MIB:,.0f} MiB" if row.memory else "?"
-        cells = (row.name, row.launcher, _state(row), *_counts(row.leases))
-        table.add_row(*(Text(printable(cell)) for cell in (*cells, memory, _parked(row.parked), row.why)))
-    return table
+    columns = ("model", "launcher", "state", "turns", "waiting", "expected", "memory", "parked", "why")
+    return safe_table("Models", columns, map(_cells, models))
+
+
+def _cells(row: ModelRow) -> tuple[str, ...]:
+    about = "" if row.memory_measured else "~"
+    size = f"{about}{in_units(row.memory)}" if row.memory else "?"
+    return (row.name, row.launcher, _state(row), *_counts(row.leases), size, _parked(row.parked), row.why)
+
+
+def in_units(count: int) -> str:
+    """Return so many bytes in the unit that people would say."""
+    return f"{count / MIB:,.0f} MiB" if count < 1024 * MIB else f"{count / MIB / 1024:,.1f} GiB"
 
 
 def _counts(leases: Leases) -> tuple[str, str, str]:
@@ -253,7 +257,7 @@ def _counts(leases: Leases) -> tuple[str, str, str]:
 
 
 def _parked(kept: ParkedKv) -> str:
-    return f"{kept.runs} ({kept.bytes / MIB:,.0f} MiB)" if kept.runs else ""
+    return f"{kept.runs} ({in_units(kept.bytes)})" if kept.runs else ""
 
 
 def _state(row: ModelRow) -> str:

@@ -1,11 +1,16 @@
 """Tables on a terminal, and where output is kept: as wide as they need to be there."""
 
+import os
 import sys
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from rich import box
 from rich.console import Console
 from rich.table import Table as Shown
+from rich.text import Text
 
+from luftpause.telemetry.printable import printable
 from luftpause.testkit.bench.tables import Table
 
 WIDTH: Final = 180
@@ -19,4 +24,30 @@ def print_table(title: str, table: Table) -> None:
         shown.add_column(heading, justify="left" if number == 0 else "right")
     for row in table[1]:
         shown.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else WIDTH).print(shown)
+    console().print(shown)
+
+
+def console() -> Console:
+    """Return standard output, as wide as its terminal or COLUMNS says."""
+    return Console(width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH)
+
+
+def safe_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Shown:
+    """Return a table of texts that somebody else chose: none of them is markup, and nothing in them drives a terminal.
+
+    A column in which no row has anything is left out, so that there is room for those that have.
+    """
+    all_rows = list(rows)
+    told = [any(row[place] for row in all_rows) for place in range(len(columns))]
+    shown = Shown(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
+    )
+    for column in _chosen(columns, told):
+        shown.add_column(column, overflow="fold")
+    for row in all_rows:
+        shown.add_row(*(Text(printable(cell)) for cell in _chosen(row, told)))
+    return shown
+
+
+def _chosen(row: Sequence[str], told: Sequence[bool]) -> list[str]:
+    return [cell for cell, is_told in zip(row, told, strict=True) if is_told]
