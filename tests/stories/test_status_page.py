@@ -67,7 +67,7 @@ def spawned(up: Program, task: str = TASK) -> str:
 
 def test_a_newcomer_reads_what_to_do_and_sees_it_happen(up: Program, page: Page) -> None:
     page.go(up.url("scheduler"))
-    page.wait("document.querySelectorAll('#welcome-steps code').length === 3")
+    page.wait("document.querySelectorAll('#welcome-steps code').length === 4")
     welcome = page.text("#welcome")
     assert f"{up.url('dataplane')}/v1" in welcome
     assert f"{up.url('runtime')}/mcp" in welcome

@@ -238,7 +238,7 @@ def _decoded(body: bytes, address: str, kind: type[T]) -> T:
 def models_table(models: Sequence[ModelRow]) -> Table:
     """Return models as a table for a terminal."""
     columns = ("model", "launcher", "state", "turns", "waiting", "expected", "memory", "parked", "why")
-    return safe_table("Models", columns, map(_cells, models))
+    return safe_table("Models", columns, map(_cells, models), spare=("launcher", "expected"))
 
 
 def _cells(row: ModelRow) -> tuple[str, ...]:

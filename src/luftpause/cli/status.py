@@ -179,7 +179,7 @@ def _waiting(event: Event, address: str) -> list[RenderableType]:
     ]
     if not rows:
         return []
-    table = safe_table("Waiting for you", ("tool", "arguments", "because", "run"), rows)
+    table = safe_table("Waiting for you", ("tool", "arguments", "because", "run"), rows, spare=("because",))
     return [table, Text(printable(f"answer on the page: {address}"))]
 
 
@@ -189,7 +189,7 @@ def _sub_agents(event: Event) -> list[RenderableType]:
     if trees.order:
         rows = (_sub_agent(trees.rows[key]) for key in trees.order[:SHOWN_MAX])
         columns = ("run", "task", "state", "turns", "tool calls", "tokens in", "tokens out")
-        parts.append(safe_table("Sub-agents", columns, rows))
+        parts.append(safe_table("Sub-agents", columns, rows, spare=columns[-3:]))
     more = len(trees.order[SHOWN_MAX:]) + (runtime.omitted if runtime is not None else 0)
     if more:
         parts.append(Text(f"and {more} more"))
@@ -219,8 +219,8 @@ def _replica(row: ReplicaRow) -> tuple[str, ...]:
 
 
 def _held(rows: Sequence[HeldRow]) -> Table:
-    columns = ("class", "caller", "turns", "oldest", "about still", "why")
-    return safe_table("Held turns", columns, map(_held_row, rows))
+    columns = ("class", "caller", "turns", "oldest", "next in", "why")
+    return safe_table("Held turns", columns, map(_held_row, rows), spare=("class",))
 
 
 def _held_row(row: HeldRow) -> tuple[str, ...]:
@@ -247,7 +247,8 @@ def _families(rows: Sequence[FamilyRow]) -> Table:
         more = len(family.children) - len(children) + family.omitted
         if more:
             cells.append((f"  and {more} more", "", "", "", "", ""))
-    return safe_table("Families", ("run", "phase", "class", "turns", "tokens in", "tokens out"), cells)
+    columns = ("run", "phase", "class", "turns", "tokens in", "tokens out")
+    return safe_table("Families", columns, cells, spare=columns[-2:])
 
 
 def _standing(member: MemberRow) -> tuple[str, str]:
@@ -264,7 +265,7 @@ def _memory(device: DeviceRow) -> str:
 
 def _tools(rows: Sequence[ToolRow]) -> Table:
     columns = ("server", "tool", "out now", "came back", "p50", "p90", "expected back")
-    return safe_table("Tools", columns, map(_tool, rows))
+    return safe_table("Tools", columns, map(_tool, rows), spare=("server", "came back", "p90"))
 
 
 def _tool(row: ToolRow) -> tuple[str, ...]:

@@ -2,10 +2,9 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from rich import box
 from rich.console import Console
 from rich.table import Table as Shown
 from rich.text import Text
@@ -15,6 +14,9 @@ from luftpause.testkit.bench.tables import Table
 
 WIDTH: Final = 180
 """Where no terminal says how wide it is, characters."""
+NARROW: Final = 80
+_LONG: Final = frozenset({"arguments", "because", "caller", "model", "models", "run", "state", "task", "tool", "why"})
+"""Columns whose cells go over several lines where they have to."""
 
 
 def print_table(title: str, table: Table) -> None:
@@ -32,18 +34,22 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH)
 
 
-def safe_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Shown:
+def safe_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], spare: Collection[str] = ()) -> Shown:
     """Return a table of texts that somebody else chose: none of them is markup, and nothing in them drives a terminal.
 
-    A column in which no row has anything is left out, so that there is room for those that have.
+    Left out, so that there is room for the others: a column in which no row has anything, and on a narrow terminal
+    those that are `spare`.
     """
     all_rows = list(rows)
-    told = [any(row[place] for row in all_rows) for place in range(len(columns))]
-    shown = Shown(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
-    )
+    is_narrow = console().width < NARROW
+    told = [
+        any(row[place] for row in all_rows) and not (is_narrow and column in spare)
+        for place, column in enumerate(columns)
+    ]
+    shown = Shown(title=title, title_justify="left", title_style="bold", header_style="dim", box=None)
+    shown.pad_edge, shown.padding = False, (0, 2, 0, 0)
     for column in _chosen(columns, told):
-        shown.add_column(column, overflow="fold")
+        shown.add_column(column, overflow="fold", no_wrap=column not in _LONG)
     for row in all_rows:
         shown.add_row(*(Text(printable(cell)) for cell in _chosen(row, told)))
     return shown

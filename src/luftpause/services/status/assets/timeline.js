@@ -7,6 +7,8 @@ import { Lanes } from "./lanes.js";
 
 const ROW = 22;
 const AXIS = 22;
+const ROWS_MIN = 5;
+const ROWS_MAX = 13;
 const SPANS_S = [5, 10, 20, 30, 60, 120, 300, 600, 900];
 const STEPS_S = [0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300];
 const FRAME_MS = 50;
@@ -38,6 +40,9 @@ export class Timeline {
     this.axis = /** @type {HTMLCanvasElement} */ (byId("axis"));
     this.filter = /** @type {HTMLInputElement} */ (byId("lane-filter"));
     this.said = byId("timeline-said");
+    this.count = byId("lane-count");
+    /** How many are in sight: it grows with what there is, and what stands below it is not moved again and again. */
+    this.rows = ROWS_MIN;
     this.span = 60000;
     /** The right edge while not live. */
     this.end = 0;
@@ -73,6 +78,12 @@ export class Timeline {
     this.dirty = true;
   }
 
+  /** @param {any[]} runs sub-agents, whose lanes are named by their tasks */
+  call(runs) {
+    this.lanes.call(runs);
+    this.dirty = true;
+  }
+
   get now() {
     return performance.now() + this.offset;
   }
@@ -96,6 +107,10 @@ export class Timeline {
     const until = this.until;
     this.shown = this.lanes.shown(until - this.span, until, this.filter.value.trim());
     this.height.style.height = `${Math.max(1, this.shown.length) * ROW}px`;
+    this.rows = Math.min(ROWS_MAX, Math.max(this.rows, this.shown.length));
+    this.scroller.style.height = `${this.rows * ROW}px`;
+    const count = this.shown.length > ROWS_MAX ? `${this.shown.length} rows` : "";
+    if (this.count.textContent !== count) this.count.textContent = count;
     this.dirty = true;
   }
 
@@ -216,7 +231,7 @@ export class Timeline {
     const left = 2 + Math.min(4, lane.depth) * 10;
     const middle = y + ROW / 2;
     const isModel = lane.kind === "model";
-    const caller = lane.caller === "anonymous" ? "" : lane.caller;
+    const caller = lane.task || (lane.caller === "anonymous" ? "" : lane.caller);
     const tail = isModel || !caller ? "" : lane.name.slice(-4);
     const room = this.gutter - left - 12 - (tail ? pen.measureText(tail).width + 6 : 0);
     const words = fitted(pen, isModel ? lane.name : caller || shortId(lane.name), room);
@@ -383,7 +398,8 @@ export class Timeline {
       const { lane, change } = where;
       const next = lane.changes[lane.changes.indexOf(change) + 1];
       const took = (next ? next.at : this.now) - change.at;
-      const who = lane.kind === "model" ? `model ${lane.name}` : `${lane.name} · ${lane.caller} · ${lane.model}`;
+      const run = [lane.task, lane.name, lane.caller, lane.model].filter(Boolean).join(" · ");
+      const who = lane.kind === "model" ? `model ${lane.name}` : run;
       const what = `${WORDS[change.phase] ?? change.phase}${change.detail ? ` (${plain(change.detail)})` : ""}`;
       const since = `${coarse((this.now - change.at) / 1000)} ago`;
       words = `${who}: ${what}, ${next ? duration(took / 1000) : `for ${coarse(took / 1000)} so far`}, began ${since}`;

@@ -17,8 +17,17 @@ export function showWelcome(store, lanes) {
   steps.append(
     step("Agents with a loop of their own, as the base URL of their model:", llm ? `${llm}/v1` : "the LLM door, /v1"),
     step("MCP clients, for sub-agents that this runtime keeps:", mcp[0] ? `${mcp[0]}/mcp` : "the MCP door, /mcp"),
-    step("Or let luftpause write the settings of a client that it knows:", "luftpause connect"),
+    step("Clients that luftpause knows, with their own settings:", "luftpause connect"),
   );
+  const model = tables.replicas.list()[0]?.models[0];
+  if (llm && model) steps.append(step("Or a first turn, from a terminal:", firstTurn(llm, model)));
+}
+
+/** @param {string} llm @param {string} model */
+function firstTurn(llm, model) {
+  const said = JSON.stringify({ model, messages: [{ role: "user", content: "Name three rivers." }] });
+  const body = said.replaceAll("'", "\\u0027");
+  return `curl ${llm}/v1/chat/completions -H 'content-type: application/json' -d '${body}'`;
 }
 
 /** @param {string} words @param {string} text */
