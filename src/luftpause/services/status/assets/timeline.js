@@ -4,6 +4,7 @@
 
 import { byId, coarse, duration, plain, shortId } from "./elements.js";
 import { Lanes } from "./lanes.js";
+import { fitted, HEIGHTS, WORDS } from "./phases.js";
 
 const ROW = 22;
 const AXIS = 22;
@@ -14,21 +15,6 @@ const STEPS_S = [0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300];
 const FRAME_MS = 50;
 const SORT_MS = 500;
 const KEPT_MS = 15 * 60000;
-
-/** How high a phase's bar is, as a share of the row, so that it is told without its colour too. */
-const HEIGHTS = { held: 0.5, loading: 0.5, prefill: 0.62, decode: 0.62, tool: 0.18, failed: 0.5, up: 0.18, leaving: 0.5 };
-const WORDS = {
-  held: "held",
-  loading: "held, its model is loading",
-  prefill: "prefill",
-  decode: "decode",
-  tool: "out on a tool",
-  idle: "idle",
-  failed: "failed",
-  up: "up",
-  leaving: "draining or stopping",
-  gone: "over",
-};
 
 export class Timeline {
   constructor() {
@@ -406,12 +392,4 @@ export class Timeline {
     }
     if (this.said.textContent !== words) this.said.textContent = words;
   }
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {string} words @param {number} width */
-function fitted(pen, words, width) {
-  if (pen.measureText(words).width <= width) return words;
-  let length = Math.floor((words.length * width) / pen.measureText(words).width);
-  while (length > 1 && pen.measureText(`${words.slice(0, length)}…`).width > width) length -= 1;
-  return `${words.slice(0, length)}…`;
 }
