@@ -202,6 +202,16 @@ def test_whoever_reads_through_a_pipe_gets_every_line_whole(monkeypatch: pytest.
     assert "\x1b" not in answer.output
 
 
+@pytest.mark.parametrize(("seconds", "said"), [(None, ""), (0, "soon"), (0.2, "< 1 s"), (9.4, "9 s")])
+def test_a_guess_that_ran_out_is_not_told_as_a_time(seconds: float | None, said: str) -> None:
+    held = [{"class": "batch", "caller": "c", "count": 1, "oldest_s": 1, "expected_s": seconds, "reason": "why"}]
+    models = [{"name": "m", "state": "loading", "eta_s": seconds}]
+    with answering(json.dumps({"replicas": [], "held": held, "models": models}).encode()) as (url, _):
+        output = ask("--url", url).output
+    assert [cell for cell in ["batch", "c", "1", "1.0 s", said, "why"] if cell] in rows(output)
+    assert "ready in 0 s" not in output
+
+
 def test_where_sub_agents_are_not_told_all_else_is() -> None:
     with answering(json.dumps(STATUS).encode()) as (url, answers):
         answers.event = b"nothing"

@@ -262,8 +262,10 @@ def _parked(kept: ParkedKv) -> str:
 
 def _state(row: ModelRow) -> str:
     said = row.state + (", pinned" if row.pinned else "")
+    if row.eta_s == 0:
+        return f"{said}, longer than estimated"
     if row.eta_s is not None:
-        return f"{said}, ready in {row.eta_s:.0f} s"
+        return f"{said}, ready in {max(1, row.eta_s):.0f} s"
     if row.retry_after_s is not None:
         return f"{said}, left alone for {row.retry_after_s:.0f} s"
     return said if row.ttl_left_s is None else f"{said}, idle for another {row.ttl_left_s:.0f} s"

@@ -224,8 +224,15 @@ def _held(rows: Sequence[HeldRow]) -> Table:
 
 
 def _held_row(row: HeldRow) -> tuple[str, ...]:
-    still = "" if row.expected_s is None else "< 1 s" if row.expected_s < 1 else f"{row.expected_s:.0f} s"
-    return (row.service_class, row.caller, str(row.count), f"{row.oldest_s:.1f} s", still, row.reason)
+    return (row.service_class, row.caller, str(row.count), f"{row.oldest_s:.1f} s", _next_in(row), row.reason)
+
+
+def _next_in(row: HeldRow) -> str:
+    if row.expected_s is None:
+        return ""
+    if not row.expected_s:
+        return "soon"  # later than was thought, or at once
+    return "< 1 s" if row.expected_s < 1 else f"{row.expected_s:.0f} s"
 
 
 def _runs(rows: Sequence[RunRow]) -> Table:
