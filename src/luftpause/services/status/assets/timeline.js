@@ -218,9 +218,10 @@ export class Timeline {
     const middle = y + ROW / 2;
     const isModel = lane.kind === "model";
     const caller = lane.task || (lane.caller === "anonymous" ? "" : lane.caller);
-    const tail = isModel || !caller ? "" : lane.name.slice(-4);
+    const called = isModel ? lane.name : caller || shortId(lane.name);
+    const tail = called === lane.name ? "" : lane.name.slice(-4);
     const room = this.gutter - left - 12 - (tail ? pen.measureText(tail).width + 6 : 0);
-    const words = fitted(pen, isModel ? lane.name : caller || shortId(lane.name), room);
+    const words = fitted(pen, called, room);
     pen.fillStyle = chosen ? this.colours.focus : this.colours.text;
     pen.fillText(words, left, middle);
     if (!tail) return;
