@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Callable
@@ -77,6 +78,15 @@ def test_a_token_is_referred_to_and_never_shown(monkeypatch: pytest.MonkeyPatch)
         assert "very-secret" not in said
         assert "LUFTPAUSE_TOKEN" in said, client
     assert not any(b"very-secret" in path.read_bytes() for path in Path.home().rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("token", ["", "secret"])
+@pytest.mark.parametrize("client", [name for name in CLIENTS if name not in ("cursor", "codex")])
+def test_who_wants_a_key_is_told_of_one(client: str, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Cursor makes no model calls here, and Codex asks for no key unless it is told which variable holds it.
+    monkeypatch.setenv("LUFTPAUSE_TOKEN", token)
+    said = connect(client, "--door", "llm").output
+    assert re.search(r"key|KEY|_AUTH_TOKEN|-k ", said), said
 
 
 def test_a_door_that_a_client_cannot_use_is_refused_with_the_reason() -> None:
