@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from luftpause.assembly.embedded import stands_in
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option, overrides_of, set_option
@@ -38,7 +39,7 @@ def check(ctx: click.Context, config: Path | None) -> None:
     loaded = _load(ctx, config)
     for warning in loaded.warnings:
         click.echo(f"warning: {warning}", err=True)
-    found = loaded.config
+    found = (stands_in(loaded, os.environ) or loaded).config
     click.echo(
         f"ok: {loaded.source or 'the embedded default'}"
         f" (replicas: {len(found.replicas)}, models to launch: {len(found.launcher.models)}, tools: {len(found.tools)})"
