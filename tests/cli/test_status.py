@@ -242,6 +242,13 @@ def test_the_token_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -
     assert answers.seen == [("/status", "Bearer hunter2"), ("/events", "Bearer hunter2")]
 
 
+def test_a_wrong_token_is_not_called_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LUFTPAUSE_TOKEN", "hunter2")
+    with answering(b"", 401) as (url, _):
+        answer = ask("--url", url)
+    assert (answer.exit_code, answer.stderr) == (1, f"error: {url} refuses the token that LUFTPAUSE_TOKEN holds\n")
+
+
 def test_the_address_comes_from_the_configuration() -> None:
     with answering(b'{"replicas": []}') as (url, answers):
         port = url.rpartition(":")[2]

@@ -251,6 +251,14 @@ def test_every_word_can_be_read_and_all_that_takes_the_focus_has_a_name(up: Prog
     assert (page.evaluate(CONTRAST), page.evaluate(NAMELESS)) == ("[]", "[]")
 
 
+def test_the_first_turn_is_offered_once_there_is_an_engine_for_it(tmp_path: Path, page: Page) -> None:
+    config = write(tmp_path, FREE_PORTS, launched_engines("--load-s", "3"))
+    with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": ""}) as up:
+        page.go(up.url("scheduler"))
+        page.wait("document.querySelectorAll('#welcome-steps code').length === 3")
+        page.wait("document.querySelectorAll('#welcome-steps code').length === 4")
+
+
 def test_the_first_turn_that_the_page_offers_is_a_turn(up: Program, page: Page) -> None:
     page.go(up.url("scheduler"))
     page.wait("document.querySelectorAll('#welcome-steps code').length === 4")
@@ -278,11 +286,15 @@ def test_a_sub_agent_is_called_by_its_task_and_whoever_listens_hears_that_it_wai
 def test_who_lost_the_scheduler_is_told_once_and_not_again_and_again(tmp_path: Path, page: Page) -> None:
     config = write(tmp_path, FREE_PORTS, launched_engines("--speedup", "5"))
     with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": ""}) as up:
+        chat(up, "caller")
         page.go(up.url("scheduler"))
         page.wait("document.getElementById('link').dataset.state === 'live'")
         page.evaluate(LISTEN)
+        page.wait("document.querySelector('#lanes-height').clientHeight > 0")
     page.wait("document.getElementById('about').textContent.startsWith('these figures are ')")
+    drawn = page.evaluate("document.getElementById('bars').toDataURL()")
     first = page.evaluate("document.getElementById('about').textContent")
     page.wait(f"document.getElementById('about').textContent !== {json.dumps(first)}")
     page.wait("window.heard.size >= 1")
+    assert page.evaluate("document.getElementById('bars').toDataURL()") == drawn, "what runs do now is not known"
     assert all("s old" not in word for word in json.loads(str(page.evaluate("JSON.stringify([...heard])"))))

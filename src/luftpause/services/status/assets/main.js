@@ -74,7 +74,8 @@ const stream = new Stream(`events${window.location.search}`, {
   take,
   lost: (why) => {
     content.classList.add("stale");
-    say("lost", why);
+    say("lost", `${why}; asking again`);
+    timeline.stand();
     sayAbout();
   },
   refused: () => {

@@ -35,6 +35,8 @@ export class Timeline {
     this.live = true;
     this.offset = 0;
     this.clock = 0;
+    /** Since when nothing is heard any more; 0 while something is. */
+    this.stoodAt = 0;
     /** @type {import("./lanes.js").Lane[]} */
     this.shown = [];
     this.sortedAt = -Infinity;
@@ -57,6 +59,7 @@ export class Timeline {
   /** @param {any} update */
   take(update) {
     const here = performance.now();
+    this.stoodAt = 0;
     if (!this.offset || update.now_ms - here > this.offset) this.offset = update.now_ms - here;
     else this.offset += (update.now_ms - here - this.offset) / 20;
     this.clock = Date.now() - update.now_ms;
@@ -70,8 +73,12 @@ export class Timeline {
     this.dirty = true;
   }
 
+  stand() {
+    this.stoodAt ||= performance.now();
+  }
+
   get now() {
-    return performance.now() + this.offset;
+    return (this.stoodAt || performance.now()) + this.offset;
   }
 
   get until() {

@@ -11,16 +11,17 @@ export function showWelcome(store, lanes) {
   const isNew = !placed && !lanes && !tables.held.order.length && !tables.trees.order.length;
   byId("welcome").hidden = !isNew;
   for (const id of ["timeline-panel", "totals", "held-panel", "columns"]) byId(id).hidden = isNew;
-  const steps = byId("welcome-steps");
-  if (!isNew || !about || steps.firstChild) return;
+  if (!isNew || !about) return;
   const { llm, mcp } = about.doors;
-  steps.append(
-    step("Agents with a loop of their own, as the base URL of their model:", llm ? `${llm}/v1` : "the LLM door, /v1"),
-    step("MCP clients, for sub-agents that this runtime keeps:", mcp[0] ? `${mcp[0]}/mcp` : "the MCP door, /mcp"),
-    step("Clients that luftpause knows, with their own settings:", "luftpause connect"),
-  );
   const model = tables.replicas.list()[0]?.models[0];
-  if (llm && model) steps.append(step("Or a first turn, from a terminal:", firstTurn(llm, model)));
+  const all = [
+    ["Agents with a loop of their own, as the base URL of their model:", llm ? `${llm}/v1` : "the LLM door, /v1"],
+    ["MCP clients, for sub-agents that this runtime keeps:", mcp[0] ? `${mcp[0]}/mcp` : "the MCP door, /mcp"],
+    ["Clients that luftpause knows, with their own settings:", "luftpause connect"],
+    ...(llm && model ? [["Or a first turn, from a terminal:", firstTurn(llm, model)]] : []),
+  ];
+  const steps = byId("welcome-steps");
+  for (const [words, text] of all.slice(steps.children.length)) steps.append(step(words, text));
 }
 
 /** @param {string} llm @param {string} model */
