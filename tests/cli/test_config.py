@@ -20,7 +20,7 @@ def config(*arguments: str) -> Result:
 
 
 def test_check_says_what_it_found() -> None:
-    assert config("check").output == "ok: the embedded default (replicas: 0, models to launch: 0, tools: 0)\n"
+    assert config("check").output == "ok: the embedded default (replicas: 0, models to launch: 1, tools: 1)\n"
     Path("luftpause.toml").write_text("[[tools]]\nname = 't'\nurl = 'http://t'\ntoken_env = 'NO_SUCH_KEY'\n", "utf-8")
     answer = config("check")
     assert answer.exit_code == 0

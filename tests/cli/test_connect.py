@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Callable
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from luftpause.assembly.embedded import stands_in
 from luftpause.cli.connecting.clients import CLIENTS
 from luftpause.cli.main import main
+from luftpause.config.load import load
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +51,21 @@ def test_addresses_and_the_model_come_from_the_configuration(empty_home: Path) -
     assert 'model = "m1"' in said
 
 
-def test_without_a_model_it_says_how_to_find_one() -> None:
+def test_where_nothing_is_configured_it_is_the_model_that_up_starts(empty_home: Path) -> None:
+    filled = stands_in(load(None, os.environ, {}), os.environ)
+    assert filled is not None
+    assert f"OPENAI_MODEL={filled.model}" in connect("qwen-code").output
+
+
+def test_without_a_client_it_lists_those_that_there_are() -> None:
+    answer = connect()
+    assert answer.exit_code == 0
+    assert [name for name in CLIENTS if f"\n{name} " not in f"\n{answer.output}"] == []
+    assert "Cursor: spawn and await as tools" in answer.output
+
+
+def test_without_a_model_it_says_how_to_find_one(empty_home: Path) -> None:
+    (empty_home / "luftpause.toml").write_text("[dataplane]\nport = 8080\n", "utf-8")
     assert "# put a model's name in place of MODEL: curl http://127.0.0.1:8080/v1/models lists them" in (
         connect("goose").output
     )
@@ -61,6 +78,15 @@ def test_a_token_is_referred_to_and_never_shown(monkeypatch: pytest.MonkeyPatch)
         assert "very-secret" not in said
         assert "LUFTPAUSE_TOKEN" in said, client
     assert not any(b"very-secret" in path.read_bytes() for path in Path.home().rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("token", ["", "secret"])
+@pytest.mark.parametrize("client", [name for name in CLIENTS if name not in ("cursor", "codex")])
+def test_who_wants_a_key_is_told_of_one(client: str, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Cursor makes no model calls here, and Codex asks for no key unless it is told which variable holds it.
+    monkeypatch.setenv("LUFTPAUSE_TOKEN", token)
+    said = connect(client, "--door", "llm").output
+    assert re.search(r"(?i)key|_auth_token|-k ", said), said
 
 
 def test_a_door_that_a_client_cannot_use_is_refused_with_the_reason() -> None:
@@ -117,7 +143,14 @@ def test_a_toml_file_keeps_its_comments_and_order(empty_home: Path) -> None:
 @pytest.mark.parametrize(
     ("client", "path", "text", "why"),
     [
-        ("codex", ".codex/config.toml", "model = 'mine'\n", "already says something else"),
+        (
+            "codex",
+            ".codex/config.toml",
+            "mcp_servers = { luftpause = { url = 'mine' } }\n",
+            "already says something else",
+        ),
+        ("codex", ".codex/config.toml", "mcp_servers = 'none'\n", "already says something else"),
+        ("codex", ".codex/config.toml", 'model = """\nmine"""\n', "already says something else"),
         ("codex", ".codex/config.toml", "model = [", "it is no TOML"),
         ("zed", ".config/zed/settings.json", "// mine\n{", "not even with comments"),
         ("zed", ".config/zed/settings.json", "[" * 5000, "nested more than"),
@@ -136,6 +169,64 @@ def test_what_cannot_be_changed_safely_is_left_alone(
     assert "Put this in by hand" in answer.stderr
     assert file.read_text("utf-8") == text
     assert sorted(os.listdir(file.parent)) == [file.name]
+
+
+def test_what_somebody_set_before_is_exchanged_in_its_line(empty_home: Path) -> None:
+    file = empty_home / ".codex/config.toml"
+    file.parent.mkdir()
+    file.write_bytes(
+        b"# mine\r\nmodel = 'gpt # 5'  # the best\r\napproval = 'never'\r\n\r\n"
+        b"[model_providers.luftpause]\r\nname = 'old'\r\nquery = 1 # kept\r\n\r\n[tui]\r\nmodel = 'not this'\r\n"
+    )
+    assert connect("codex", "--write", "--model", "m").exit_code == 0
+    text = file.read_bytes().decode()
+    assert "\n" not in text.replace("\r\n", "")
+    assert 'model = "m"  # the best\r\n' in text
+    assert "query = 1 # kept\r\n" in text
+    told = tomllib.loads(text)
+    assert told["tui"] == {"model": "not this"}
+    assert told["model_providers"]["luftpause"]["wire_api"] == "responses"
+    assert connect("codex", "--write", "--model", "m").output.count("nothing to change") == 2
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_who_is_connected_may_be_told_of_another_model_and_of_a_token(
+    empty_home: Path, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert connect(client, "--write", "--model", "one").exit_code == 0
+    monkeypatch.setenv("LUFTPAUSE_TOKEN", "secret")
+    said = connect(client, "--write", "--model", "two")
+    assert said.exit_code == 0, said.stderr
+    texts = {path: path.read_text("utf-8") for path in empty_home.rglob("*") if path.suffix in (".json", ".toml")}
+    assert not any("one" in text for text in texts.values() if "x-luftpause-caller" not in text)
+    for path, text in texts.items():
+        (tomllib.loads if path.suffix == ".toml" else json.loads)(text)
+
+
+@pytest.mark.parametrize(
+    ("client", "path", "text"),
+    [("cursor", ".cursor/mcp.json", '{"theme": 1}'), ("codex", ".codex/config.toml", "theme = 1\n")],
+)
+def test_a_mark_that_an_editor_put_first_stays_there(empty_home: Path, client: str, path: str, text: str) -> None:
+    file = empty_home / path
+    file.parent.mkdir()
+    file.write_text(text, "utf-8-sig")
+    assert connect(client, "--write", "--model", "m").exit_code == 0
+    written = file.read_bytes()
+    assert written.startswith(b"\xef\xbb\xbf")
+    assert b"luftpause" in written
+    assert written.count(b"\xef\xbb\xbf") == 1
+
+
+def test_a_read_only_file_is_left_alone(empty_home: Path) -> None:
+    file = empty_home / ".cursor/mcp.json"
+    file.parent.mkdir()
+    file.write_text("{}", "utf-8")
+    file.chmod(0o444)
+    answer = connect("cursor", "--write")
+    assert answer.exit_code == 1
+    assert "read-only" in answer.stderr
+    assert file.read_text("utf-8") == "{}"
 
 
 def test_a_file_behind_a_link_is_changed_where_it_is(empty_home: Path, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def models(url: str, *arguments: str) -> Result:
 def test_the_list_is_a_table_or_json(url: str) -> None:
     table = models(url, "list").output
     assert "\x1b" not in table
-    assert "1,024" in table
+    assert "1.0 GiB" in table
     wide = CliRunner().invoke(main, ["models", "list", "--url", url], env={"COLUMNS": "200"}).output
     assert "2 (3 MiB)" in wide
     assert json.loads(models(url, "list", "--json").output)["models"][1]["name"] == "n"

@@ -18,7 +18,6 @@ EXEMPT: frozenset[str] = frozenset(
         "src/luftpause/adapters/turns_http/request.py",
         "src/luftpause/adapters/turns_http/served_models.py",
         "src/luftpause/assembly/all_in_one.py",
-        "src/luftpause/assembly/embedded.py",
         "src/luftpause/assembly/split.py",
         "src/luftpause/cli/dataplane.py",
         "src/luftpause/cli/runtime.py",

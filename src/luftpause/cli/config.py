@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from luftpause.assembly.embedded import stands_in
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option, overrides_of, set_option
 from luftpause.config.explain import explain
@@ -22,7 +24,13 @@ def command() -> None:
     """Check and explain the configuration."""
 
 
-@command.command()
+@command.command(
+    short_help="Look for mistakes.",
+    epilog=examples(
+        ("luftpause config check", "luftpause.toml, environment, --set"),
+        ("luftpause config check --config my.toml", ""),
+    ),
+)
 @config_option
 @set_option
 @click.pass_context
@@ -31,14 +39,21 @@ def check(ctx: click.Context, config: Path | None) -> None:
     loaded = _load(ctx, config)
     for warning in loaded.warnings:
         click.echo(f"warning: {warning}", err=True)
-    found = loaded.config
+    found = (stands_in(loaded, os.environ) or loaded).config
     click.echo(
         f"ok: {loaded.source or 'the embedded default'}"
         f" (replicas: {len(found.replicas)}, models to launch: {len(found.launcher.models)}, tools: {len(found.tools)})"
     )
 
 
-@command.command(name="explain")
+@command.command(
+    name="explain",
+    short_help="Show each value and what set it.",
+    epilog=examples(
+        ("luftpause config explain", "all of it"),
+        ("luftpause config explain scheduler", "a section"),
+    ),
+)
 @click.argument("key", default="")
 @config_option
 @set_option
@@ -49,13 +64,24 @@ def explain_values(ctx: click.Context, key: str, config: Path | None) -> None:
         click.echo(f"{row.key} = {row.value}  # {row.origin.where}")
 
 
-@command.command()
+@command.command(
+    short_help="Print the JSON schema of luftpause.toml.",
+    epilog=examples(
+        ("luftpause config schema > luftpause.schema.json", ""),
+    ),
+)
 def schema() -> None:
     """Print the JSON schema of luftpause.toml, for editors and other tools."""
     click.echo(schema_json(), nl=False)
 
 
-@command.command(name="import")
+@command.command(
+    name="import",
+    short_help="Print a luftpause.toml made of another program's file.",
+    epilog=examples(
+        ("luftpause config import llama-swap config.yaml > luftpause.toml", ""),
+    ),
+)
 @click.argument("source", type=click.Choice(["llama-swap"]))
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def import_file(source: str, file: Path) -> None:

@@ -7,6 +7,7 @@ import click
 from luftpause.assembly.parts import Plans
 from luftpause.assembly.split import dataplane_alone
 from luftpause.cli.access import access_of, access_option
+from luftpause.cli.examples import examples
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
@@ -14,7 +15,13 @@ from luftpause.cli.serve import run_service
 from luftpause.cli.worker import worker_command
 
 
-@click.command(short_help="Start the LLM door.")
+@click.command(
+    short_help="Start the LLM door.",
+    epilog=examples(
+        ("luftpause dataplane --config luftpause.toml", "the common file"),
+        ("luftpause dataplane --workers 4", "four processes (Linux)"),
+    ),
+)
 @access_option
 @service_options()
 @setting("--host", "dataplane.host", help="Address to listen on.  [default: 127.0.0.1]")

@@ -13,18 +13,17 @@ import click
 from rich.console import Console
 
 from luftpause.adapters.engine_http.engines import HttpEngines
-from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
-from luftpause.assembly.embedded import declares_nothing, embedded
+from luftpause.assembly.embedded import stands_in
 from luftpause.cli.examining import configuration
 from luftpause.cli.examining.findings import Finding, Grade
 from luftpause.cli.examining.report import as_json, as_text
 from luftpause.cli.examining.rounds import rounds
 from luftpause.cli.examining.subject import Subject
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import FAILED
 from luftpause.cli.options import FiniteRange, config_option, overrides_of, set_option
-from luftpause.config.load import Loaded, load
+from luftpause.config.load import load
 from luftpause.config.problems import ConfigError
-from luftpause.config.schema import Config
 from luftpause.telemetry import logs
 
 LOOK_S = 3.0
@@ -40,7 +39,13 @@ class _Visit:
     look_s: float
 
 
-@click.command(short_help="Look for what is wrong, and say what mends it.")
+@click.command(
+    short_help="Look for what is wrong, and say what mends it.",
+    epilog=examples(
+        ("luftpause doctor", "of luftpause.toml here"),
+        ("luftpause doctor --config my.toml --json", "for programs"),
+    ),
+)
 @click.option("--json", "prints_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--patience",
@@ -74,7 +79,8 @@ async def _findings(visit: _Visit) -> list[Finding]:
         loaded = load(visit.file, visit.env, visit.overrides)
     except ConfigError as error:
         return configuration.broken(error, visit.file)
-    config, story = _as_run(loaded, visit.env)
+    filled = stands_in(loaded, visit.env)
+    config, story = (filled.config, filled.story) if filled is not None else (loaded.config, "")
     engines = HttpEngines(connect_timeout_s=visit.look_s)
     subject = Subject(
         config=config,
@@ -88,12 +94,3 @@ async def _findings(visit: _Visit) -> list[Finding]:
         return [*configuration.examined(loaded, config, story), *await rounds(subject)]
     finally:
         await engines.close()
-
-
-def _as_run(loaded: Loaded, env: Mapping[str, str]) -> tuple[Config, str]:
-    """Return the configuration as `luftpause up` would run it, and what stands in where nothing is declared."""
-    if loaded.source is not None or not declares_nothing(loaded.config):
-        return loaded.config, ""
-    engine = find_local_engine(env)
-    filled = embedded(loaded.config, engine=engine.origin if engine else None, model=find_local_model())
-    return filled.config, filled.story

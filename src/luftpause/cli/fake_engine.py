@@ -11,6 +11,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from luftpause.cli.examples import examples
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
@@ -81,7 +82,13 @@ def _amount(
     return click.option(option, field, type=kind, default=shown, show_default=True, help=about)
 
 
-@click.command(short_help="Start an engine that only pretends, for tests.")
+@click.command(
+    short_help="Start an engine that only pretends, for tests.",
+    epilog=examples(
+        ("luftpause fake-engine --port 8001 --model fake-1b", ""),
+        ("luftpause fake-engine --slots 2 --token-ms 50", "few places, slow tokens"),
+    ),
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="0 picks a free one.")
 @click.option("--model", "models", multiple=True, default=_DEFAULTS.models, show_default=True, help="Repeatable.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from luftpause.cli.examples import examples
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
@@ -42,7 +43,13 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-@click.command(short_help="Start MCP tools that only pretend, for tests.")
+@click.command(
+    short_help="Start MCP tools that only pretend, for tests.",
+    epilog=examples(
+        ("luftpause fake-mcp --port 9000", "over HTTP"),
+        ("luftpause fake-mcp --stdio --destructive", "as somebody's child"),
+    ),
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9000, show_default=True, help="0 picks a free one.")
 @click.option("--stdio", is_flag=True, help="Speak on standard input and output instead.")

@@ -7,6 +7,7 @@ import click
 from luftpause.assembly.parts import Plans
 from luftpause.assembly.split import launcher_alone
 from luftpause.cli.access import access_option, operator_access_of
+from luftpause.cli.examples import examples
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.reloading import reloading
@@ -15,7 +16,13 @@ from luftpause.cli.serve import run_service
 from luftpause.services.launcher.instance import InstanceView
 
 
-@click.command(short_help="Start the launcher.")
+@click.command(
+    short_help="Start the launcher.",
+    epilog=examples(
+        ("luftpause launcher --config luftpause.toml", "the common file"),
+        ("luftpause launcher --scheduler-host 10.0.0.2", "from another machine"),
+    ),
+)
 @access_option
 @service_options()
 @setting("--scheduler-host", "scheduler.host", help="Where the scheduler's link is.  [default: 127.0.0.1]")

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from luftpause.adapters.engine_http.engines import HttpEngines
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import FAILED, CommandFailedError
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.serve import run_service
@@ -25,7 +26,14 @@ _WORKERS = click.IntRange(0, 10_000)
 _SECONDS = FiniteRange(0, 86_400)
 
 
-@click.command(short_help="Send made-up work through the doors and measure.")
+@click.command(
+    short_help="Send made-up work through the doors and measure.",
+    epilog=examples(
+        ("luftpause loadgen --agents 20 --duration-s 30", "at the LLM door"),
+        ("luftpause loadgen --spawn 4 --task 'Name a river'", "sub-agents"),
+        ("luftpause loadgen --agents 50 --class batch --json -", "figures as JSON"),
+    ),
+)
 @click.option("--agents", type=_WORKERS, default=0, help="Agents with their own loop, at the LLM door, at a time.")
 @click.option("--spawn", "sub_agents", type=_WORKERS, default=0, help="Sub-agents, over the MCP door, at a time.")
 @click.option("--base-url", default="http://127.0.0.1:8080/v1", show_default=True, help="The LLM door, or an engine.")

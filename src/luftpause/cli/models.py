@@ -12,13 +12,13 @@ from urllib.parse import quote, urlencode
 
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option
+from luftpause.cli.tables import console, safe_table
 from luftpause.telemetry.printable import printable
 
 MIB = 2**20
@@ -102,7 +102,13 @@ def where(callback: Callback) -> Callback:
     return config_option(url(callback))
 
 
-@command.command(name="list")
+@command.command(
+    name="list",
+    epilog=examples(
+        ("luftpause models list", ""),
+        ("luftpause models list --json", "for programs"),
+    ),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the scheduler's own JSON.")
 @where
 def list_models(as_json: bool, url: str | None, config: Path | None) -> None:
@@ -113,10 +119,14 @@ def list_models(as_json: bool, url: str | None, config: Path | None) -> None:
     if as_json:
         click.echo(msgspec.json.encode(msgspec.json.decode(body)))
     else:
-        Console().print(models_table(listing.models))
+        console().print(models_table(listing.models))
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models load smollm2", ""),
+    ),
+)
 @click.argument("model")
 @where
 def load(model: str, url: str | None, config: Path | None) -> None:
@@ -124,7 +134,12 @@ def load(model: str, url: str | None, config: Path | None) -> None:
     _wish(url or configured_url(config), model, "load")
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models unload smollm2", "once its turns have ended"),
+        ("luftpause models unload smollm2 --force", "at once"),
+    ),
+)
 @click.argument("model")
 @click.option("--force", is_flag=True, help="At once, whatever is in flight; else once that has ended.")
 @click.option("--keep-waiting", is_flag=True, help="Turns that wait for it go on to wait; else they are refused.")
@@ -135,7 +150,11 @@ def unload(model: str, force: bool, keep_waiting: bool, url: str | None, config:
     _wish(url or configured_url(config), model, "unload", flags)
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models pin smollm2", ""),
+    ),
+)
 @click.argument("model")
 @where
 def pin(model: str, url: str | None, config: Path | None) -> None:
@@ -143,7 +162,11 @@ def pin(model: str, url: str | None, config: Path | None) -> None:
     _wish(url or configured_url(config), model, "pin")
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models unpin smollm2", ""),
+    ),
+)
 @click.argument("model")
 @where
 def unpin(model: str, url: str | None, config: Path | None) -> None:
@@ -151,7 +174,12 @@ def unpin(model: str, url: str | None, config: Path | None) -> None:
     _wish(url or configured_url(config), model, "unpin")
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        ("luftpause models logs smollm2 -n 50", "the last 50 lines"),
+        ("luftpause models logs smollm2 -f", "and what follows"),
+    ),
+)
 @click.argument("model")
 @click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C.")
 @click.option(
@@ -209,14 +237,19 @@ def _decoded(body: bytes, address: str, kind: type[T]) -> T:
 
 def models_table(models: Sequence[ModelRow]) -> Table:
     """Return models as a table for a terminal."""
-    table = Table(title="Models", title_justify="left")
-    for column in ("model", "launcher", "state", "turns", "waiting", "expected", "memory", "parked", "why"):
-        table.add_column(column)
-    for row in models:
-        memory = f"{'' if row.memory_measured else '~'}{row.memory / MIB:,.0f} MiB" if row.memory else "?"
-        cells = (row.name, row.launcher, _state(row), *_counts(row.leases))
-        table.add_row(*(Text(printable(cell)) for cell in (*cells, memory, _parked(row.parked), row.why)))
-    return table
+    columns = ("model", "launcher", "state", "turns", "waiting", "expected", "memory", "parked", "why")
+    return safe_table("Models", columns, map(_cells, models), spare=("launcher", "expected"))
+
+
+def _cells(row: ModelRow) -> tuple[str, ...]:
+    about = "" if row.memory_measured else "~"
+    size = f"{about}{in_units(row.memory)}" if row.memory else "?"
+    return (row.name, row.launcher, _state(row), *_counts(row.leases), size, _parked(row.parked), row.why)
+
+
+def in_units(count: int) -> str:
+    """Return so many bytes in the unit that people would say."""
+    return f"{count / MIB:,.0f} MiB" if count < 1024 * MIB else f"{count / MIB / 1024:,.1f} GiB"
 
 
 def _counts(leases: Leases) -> tuple[str, str, str]:
@@ -224,13 +257,15 @@ def _counts(leases: Leases) -> tuple[str, str, str]:
 
 
 def _parked(kept: ParkedKv) -> str:
-    return f"{kept.runs} ({kept.bytes / MIB:,.0f} MiB)" if kept.runs else ""
+    return f"{kept.runs} ({in_units(kept.bytes)})" if kept.runs else ""
 
 
 def _state(row: ModelRow) -> str:
     said = row.state + (", pinned" if row.pinned else "")
+    if row.eta_s == 0:
+        return f"{said}, longer than estimated"
     if row.eta_s is not None:
-        return f"{said}, ready in {row.eta_s:.0f} s"
+        return f"{said}, ready in {max(1, row.eta_s):.0f} s"
     if row.retry_after_s is not None:
         return f"{said}, left alone for {row.retry_after_s:.0f} s"
     return said if row.ttl_left_s is None else f"{said}, idle for another {row.ttl_left_s:.0f} s"

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from luftpause.adapters.event_log.reading import UnreadableError
 from luftpause.adapters.event_log.replaying import DifferenceError, Replayed, replay
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.say import say
 from luftpause.core.scheduling.invariants import check as prove
@@ -37,9 +38,20 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     json_to: str | None
 
 
-@click.command(short_help="Decide again what an event log says, or ask what if.")
+@click.command(
+    short_help="Decide again what an event log says, or ask what if.",
+    epilog=examples(
+        ("luftpause replay ev.log", "are the decisions the same?"),
+        ("luftpause replay ev.log --policy sglang-router", "what would that have done?"),
+    ),
+)
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--policy", type=click.Choice(ARMS), help="Ask what this policy would have done with the same load.")
+@click.option(
+    "--policy",
+    type=click.Choice(ARMS),
+    metavar="POLICY",
+    help=f"Ask what this policy would have done with the same load: {', '.join(ARMS)}.",
+)
 @click.option(
     "--engine", metavar="FILE", help="A scenario, by file or name, whose [engine] is the model.  [default: the log's]"
 )

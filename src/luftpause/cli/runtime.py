@@ -7,13 +7,20 @@ import click
 from luftpause.assembly.parts import Plans
 from luftpause.assembly.split import runtime_alone
 from luftpause.cli.access import access_of, access_option
+from luftpause.cli.examples import examples
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
 
 
-@click.command(short_help="Start the MCP door.")
+@click.command(
+    short_help="Start the MCP door.",
+    epilog=examples(
+        ("luftpause runtime --config luftpause.toml", "the common file"),
+        ("luftpause runtime --set runtime.state_dir=/srv/runs", "the journal's place"),
+    ),
+)
 @access_option
 @service_options()
 @setting("--host", "runtime.host", help="Address to listen on.  [default: 127.0.0.1]")

@@ -8,13 +8,20 @@ from luftpause.assembly.parts import Plans
 from luftpause.assembly.split import scheduler_alone
 from luftpause.cli.access import access_option, operator_access_of
 from luftpause.cli.event_log import event_log_options, recording_of
+from luftpause.cli.examples import examples
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
 from luftpause.cli.serve import run_service
 
 
-@click.command(short_help="Start the scheduler.")
+@click.command(
+    short_help="Start the scheduler.",
+    epilog=examples(
+        ("luftpause scheduler --config luftpause.toml", "the common file"),
+        ("luftpause scheduler --port 5000 --http-port 5001", "link; page and status"),
+    ),
+)
 @access_option
 @event_log_options
 @service_options()

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.tables import print_table
@@ -60,7 +61,13 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
     return names
 
 
-@click.command(short_help="Simulate scheduling on made-up engines.")
+@click.command(
+    short_help="Simulate scheduling on made-up engines.",
+    epilog=examples(
+        ("luftpause sim w1 --seeds 1", "one that is shipped"),
+        ("luftpause sim w1 --arms turn-admission,working-set", "two policies"),
+    ),
+)
 @click.argument("scenario", default="w1")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first seed.")
 @click.option("--seeds", type=click.IntRange(1, _SEEDS_MAX), default=3, show_default=True, help="So many in a row.")

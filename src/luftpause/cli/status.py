@@ -11,18 +11,20 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
-from luftpause.cli.models import MIB, models_table
+from luftpause.cli.models import in_units, models_table
 from luftpause.cli.options import FiniteRange, config_option
 from luftpause.cli.status_rows import (
     CallerRow,
     DeviceRow,
+    Event,
     FamilyRow,
     HeldRow,
     MemberRow,
@@ -31,17 +33,28 @@ from luftpause.cli.status_rows import (
     RunRow,
     Spent,
     Status,
+    SubAgentRow,
     ToolRow,
 )
+from luftpause.cli.tables import console, safe_table
 from luftpause.telemetry.printable import printable
 
 SHOWN_MAX = 20
-"""Rows of callers and of families."""
+"""Rows of callers, of families and of sub-agents."""
 CHILDREN_MAX = 5
 """Rows of each family's children."""
+TASK_MAX = 40
+"""Characters of a task or of a call's arguments."""
 
 
-@click.command(short_help="Show models, replicas, held turns and runs.")
+@click.command(
+    short_help="Show models, replicas, held turns and runs.",
+    epilog=examples(
+        ("luftpause status", "once"),
+        ("luftpause status --watch", "again and again, until Ctrl-C"),
+        ("luftpause status --json", "for programs"),
+    ),
+)
 @click.option("--url", metavar="URL", help="The scheduler's status address; from the configuration if absent.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scheduler's own JSON, one line each time.")
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C.")
@@ -55,7 +68,13 @@ CHILDREN_MAX = 5
 )
 @config_option
 def command(url: str | None, as_json: bool, watch: bool, interval: float, config: Path | None) -> None:
-    """Show models, replicas, held turns, runs and their families, callers and tools, as the scheduler sees them."""
+    """Show what the status page shows.
+
+    Tool calls that wait for a person, what each held turn waits for, runs and sub-agents, tools, models, replicas.
+
+    --json prints the scheduler's own `GET /status`, which docs/status.schema.json describes. Exit code 1 when no
+    scheduler answers.
+    """
     address = url or configured_url(config)
     try:
         if as_json:
@@ -63,7 +82,7 @@ def command(url: str | None, as_json: bool, watch: bool, interval: float, config
         elif watch:
             _watch(address, interval)
         else:
-            Console().print(tables(decoded(fetch(address, os.environ), address)))
+            console().print(_all(address))
     except KeyboardInterrupt:
         click.echo()
 
@@ -97,14 +116,43 @@ def decoded(body: bytes, address: str) -> Status:
         raise CommandFailedError(f"{address} answered something that is no scheduler's status: {error}") from None
 
 
-def tables(status: Status) -> Group:
-    """Return the status as tables for a terminal."""
-    parts: list[RenderableType] = []
-    if status.models:
-        parts.append(models_table(status.models))
-        parts += [Text(printable(_memory(device))) for device in status.devices]
-    parts.append(_replicas(status.replicas))
-    parts.append(_held(status.held) if status.held else Text("no held turns"))
+def first_event(address: str, env: Mapping[str, str]) -> Event:
+    """Return the first event of the page's stream, which has all there is.
+
+    Raises:
+        CommandFailedError: there is none, for the reason that is said.
+    """
+    with answer_of(address, "GET", "/events", env) as response:
+        line = response.readline(ANSWER_BYTES_MAX + 1)
+        status = response.status
+    if status != http.client.OK or not line.startswith(b"data: "):
+        raise CommandFailedError(f"GET /events answered {status}")
+    try:
+        return msgspec.json.decode(line.removeprefix(b"data: "), type=Event)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise CommandFailedError(f"GET /events answered something else: {error}") from None
+
+
+def _all(address: str) -> Group:
+    """Ask for everything and return it as tables."""
+    status = decoded(fetch(address, os.environ), address)
+    try:
+        event = first_event(address, os.environ)
+    except CommandFailedError as error:
+        return _spaced([*_tables(status), Text(printable(f"sub-agents are not told: {error}"))])
+    return _spaced([*_waiting(event, address), *_tables(status), *_sub_agents(event)])
+
+
+def _spaced(parts: Sequence[RenderableType]) -> Group:
+    """Return tables with an empty line before each, and lines of text right below what they belong to."""
+    shown: list[RenderableType] = []
+    for part in parts:
+        shown += [Text(""), part] if shown and isinstance(part, Table) else [part]
+    return Group(*shown)
+
+
+def _tables(status: Status) -> list[RenderableType]:
+    parts: list[RenderableType] = [_held(status.held) if status.held else Text("no held turns")]
     parts.append(_runs(status.runs) if status.runs else Text("no runs"))
     if status.callers:
         parts.append(_callers(status.callers))
@@ -112,54 +160,102 @@ def tables(status: Status) -> Group:
         parts.append(_families(status.families))
     if status.tools:
         parts.append(_tools(status.tools))
+    if status.models:
+        parts.append(models_table(status.models))
+        parts += [Text(printable(_memory(device))) for device in status.devices]
+    parts.append(_replicas(status.replicas))
     if status.peers:
         parts.append(_peers(status.peers))
-    return Group(*parts)
+    return parts
+
+
+def _waiting(event: Event, address: str) -> list[RenderableType]:
+    """Return the calls that wait for a person, and where they are answered; nothing where there are none."""
+    trees = event.tables.trees
+    rows = [
+        (call.tool, _cut(call.arguments), call.reason, _cut(run.task or run.handle))
+        for run in (trees.rows[key] for key in trees.order)
+        for call in run.approvals
+    ]
+    if not rows:
+        return []
+    table = safe_table("Waiting for you", ("tool", "arguments", "because", "run"), rows, spare=("because",))
+    return [table, Text(printable(f"answer on the page: {address}"))]
+
+
+def _sub_agents(event: Event) -> list[RenderableType]:
+    trees, runtime = event.tables.trees, event.runtime
+    parts: list[RenderableType] = []
+    if trees.order:
+        rows = (_sub_agent(trees.rows[key]) for key in trees.order[:SHOWN_MAX])
+        columns = ("run", "task", "state", "turns", "tool calls", "tokens in", "tokens out")
+        parts.append(safe_table("Sub-agents", columns, rows, spare=columns[-3:]))
+    more = len(trees.order[SHOWN_MAX:]) + (runtime.omitted if runtime is not None else 0)
+    if more:
+        parts.append(Text(f"and {more} more"))
+    if runtime is not None and runtime.away:
+        parts.append(Text(printable(f"the runtime at {runtime.url} does not answer: {runtime.away}")))
+    return parts
+
+
+def _sub_agent(run: SubAgentRow) -> tuple[str, ...]:
+    turns, *tokens = _costs(run.subtree)
+    return (run.handle, _cut(run.task), run.status, turns, str(run.subtree.tool_calls), *tokens)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TASK_MAX else f"{text[: TASK_MAX - 1]}…"
 
 
 def _replicas(rows: Sequence[ReplicaRow]) -> Table:
-    replicas = _table("replica", "models", "state", "in flight", "foreign", title="Replicas")
-    for replica in rows:
-        most = "" if replica.capacity is None else f"/{replica.capacity}"
-        state = replica.state or ("healthy" if replica.healthy else "unhealthy")
-        foreign = str(replica.foreign or "")
-        _add(replicas, replica.name, ", ".join(replica.models), state, f"{replica.in_flight}{most}", foreign)
-    return replicas
+    columns = ("replica", "models", "state", "in flight", "foreign")
+    return safe_table("Replicas", columns, map(_replica, rows))
+
+
+def _replica(row: ReplicaRow) -> tuple[str, ...]:
+    most = "" if row.capacity is None else f"/{row.capacity}"
+    state = row.state or ("healthy" if row.healthy else "unhealthy")
+    return (row.name, ", ".join(row.models), state, f"{row.in_flight}{most}", str(row.foreign or ""))
 
 
 def _held(rows: Sequence[HeldRow]) -> Table:
-    held = _table("class", "caller", "turns", "oldest", "about still", "why", title="Held turns")
-    for row in rows:
-        still = "" if row.expected_s is None else f"{row.expected_s:.0f} s"
-        _add(held, row.service_class, row.caller, str(row.count), f"{row.oldest_s:.1f} s", still, row.reason)
-    return held
+    columns = ("class", "caller", "turns", "oldest", "next in", "why")
+    return safe_table("Held turns", columns, map(_held_row, rows), spare=("class",))
+
+
+def _held_row(row: HeldRow) -> tuple[str, ...]:
+    return (row.service_class, row.caller, str(row.count), f"{row.oldest_s:.1f} s", _next_in(row), row.reason)
+
+
+def _next_in(row: HeldRow) -> str:
+    if row.expected_s is None:
+        return ""
+    if not row.expected_s:
+        return "soon"  # later than was thought, or at once
+    return "< 1 s" if row.expected_s < 1 else f"{row.expected_s:.0f} s"
 
 
 def _runs(rows: Sequence[RunRow]) -> Table:
-    runs = _table("phase", "class", "runs", title="Runs")
-    for run in rows:
-        _add(runs, run.phase, run.service_class, str(run.count))
-    return runs
+    return safe_table("Runs", ("phase", "class", "runs"), ((r.phase, r.service_class, str(r.count)) for r in rows))
 
 
 def _callers(rows: Sequence[CallerRow]) -> Table:
-    callers = _table("principal", "caller", "in flight", "held", title="Callers")
-    for row in rows[:SHOWN_MAX]:
-        _add(callers, row.principal, row.caller, str(row.in_flight), str(row.held))
-    return callers
+    cells = ((row.principal, row.caller, str(row.in_flight), str(row.held)) for row in rows[:SHOWN_MAX])
+    return safe_table("Callers", ("principal", "caller", "in flight", "held"), cells)
 
 
 def _families(rows: Sequence[FamilyRow]) -> Table:
     """Return the busiest families with all that they cost; children that are parents have rows of their own too."""
-    families = _table("run", "phase", "class", "turns", "tokens in", "tokens out", title="Families")
+    cells: list[tuple[str, ...]] = []
     for family in rows[:SHOWN_MAX]:
-        _add(families, family.run, *_standing(family), *_costs(family.subtree))
-        for child in family.children[:CHILDREN_MAX]:
-            _add(families, f"  {child.run}", *_standing(child), *_costs(child.own))
-        more = len(family.children) - len(family.children[:CHILDREN_MAX]) + family.omitted
+        cells.append((family.run, *_standing(family), *_costs(family.subtree)))
+        children = family.children[:CHILDREN_MAX]
+        cells += [(f"  {child.run}", *_standing(child), *_costs(child.own)) for child in children]
+        more = len(family.children) - len(children) + family.omitted
         if more:
-            _add(families, f"  and {more} more", "", "", "", "", "")
-    return families
+            cells.append((f"  and {more} more", "", "", "", "", ""))
+    columns = ("run", "phase", "class", "turns", "tokens in", "tokens out")
+    return safe_table("Families", columns, cells, spare=columns[-2:])
 
 
 def _standing(member: MemberRow) -> tuple[str, str]:
@@ -171,22 +267,22 @@ def _costs(spent: Spent) -> tuple[str, str, str]:
 
 
 def _memory(device: DeviceRow) -> str:
-    return f"{device.launcher} {device.device}: {device.taken / MIB:,.0f} of {device.budget / MIB:,.0f} MiB"
+    return f"{device.launcher} {device.device}: {in_units(device.taken)} of {in_units(device.budget)}"
 
 
 def _tools(rows: Sequence[ToolRow]) -> Table:
-    tools = _table("server", "tool", "out now", "came back", "p50", "p90", "expected back", title="Tools")
-    for row in rows:
-        times = (f"{seconds:.1f} s" for seconds in (row.p50_s, row.p90_s, row.expected_return_s))
-        _add(tools, row.server, row.tool, str(row.running), str(row.returned), *times)
-    return tools
+    columns = ("server", "tool", "out now", "came back", "p50", "p90", "expected back")
+    return safe_table("Tools", columns, map(_tool, rows), spare=("server", "came back", "p90"))
+
+
+def _tool(row: ToolRow) -> tuple[str, ...]:
+    times = (f"{seconds:.1f} s" for seconds in (row.p50_s, row.p90_s, row.expected_return_s))
+    return (row.server, row.tool, str(row.running), str(row.returned), *times)
 
 
 def _peers(rows: Sequence[PeerRow]) -> Table:
-    peers = _table("peer", "link", "open turns", title="Peers")
-    for row in rows:
-        _add(peers, row.name, "up" if row.connected else "lost, in its grace", str(row.open_turns))
-    return peers
+    cells = ((row.name, "up" if row.connected else "lost, in its grace", str(row.open_turns)) for row in rows)
+    return safe_table("Peers", ("peer", "link", "open turns"), cells)
 
 
 def _print_json(address: str, interval: float | None) -> None:
@@ -200,22 +296,15 @@ def _print_json(address: str, interval: float | None) -> None:
 
 
 def _watch(address: str, interval: float) -> None:
-    with Live(Text(""), auto_refresh=False, screen=False) as live:
+    screen = console()
+    with Live(Text(""), console=screen, auto_refresh=False, screen=False) as live:
         while True:
             try:
-                shown: Group | Text = tables(decoded(fetch(address, os.environ), address))
+                shown: Group | Text = _all(address)
             except CommandFailedError as error:  # it may come back; that is what watching is for
                 shown = Text(printable(str(error)))
-            live.update(shown, refresh=True)
+            if screen.is_terminal:
+                live.update(shown, refresh=True)
+            else:
+                screen.print(shown)  # there is nothing to draw over
             time.sleep(interval)
-
-
-def _table(*columns: str, title: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column)
-    return table
-
-
-def _add(table: Table, *cells: str) -> None:
-    table.add_row(*(Text(printable(cell)) for cell in cells))

@@ -61,6 +61,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     """What runs have cost."""
 
     turns: int = 0
+    tool_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
@@ -81,6 +82,53 @@ class FamilyRow(MemberRow, frozen=True, kw_only=True):
     subtree: Spent = Spent()
     children: list[MemberRow] = []
     omitted: int = 0
+
+
+class ApprovalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call that waits for a person. Its arguments are JSON, cut where they are long."""
+
+    tool: str
+    arguments: str = ""
+    reason: str = ""
+
+
+class SubAgentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that the runtime keeps, with what it and all below it cost; `task` is how its task begins."""
+
+    handle: str
+    task: str = ""
+    status: str = ""
+    error: str | None = None
+    approvals: list[ApprovalRow] = []
+    subtree: Spent = Spent()
+
+
+class SubAgents(msgspec.Struct, frozen=True, kw_only=True):
+    """Those that are told of, in the order in which they are."""
+
+    rows: dict[str, SubAgentRow] = {}
+    order: list[str] = []
+
+
+class Tables(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the first event of the page's stream, what `GET /status` does not have."""
+
+    trees: SubAgents = SubAgents()
+
+
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """The runtime that was asked: why it does not answer, if it does not, and how many more runs it has."""
+
+    url: str = ""
+    away: str = ""
+    omitted: int = 0
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """The first event of the page's stream."""
+
+    tables: Tables = Tables()
+    runtime: Runtime | None = None
 
 
 class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import msgspec
 from luftpause.adapters.event_log.lines import Segment
 from luftpause.adapters.event_log.replaying import DifferenceError, replay
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
+from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import FiniteRange, config_option
 from luftpause.cli.trace_events import ChangeRow, LaneRow, Told, trace_events
@@ -28,7 +29,14 @@ def command() -> None:
     """Export what runs and models did, to be looked at in Perfetto or in chrome://tracing."""
 
 
-@command.command()
+@command.command(
+    short_help="Write a trace for Perfetto.",
+    epilog=examples(
+        ("luftpause trace export -o trace.json", "the last minutes"),
+        ("luftpause trace export --last 60 -o trace.json", "the last one"),
+        ("luftpause trace export ev.log -o trace.json", "all that a log holds"),
+    ),
+)
 @click.argument("file", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--url", metavar="URL", help="The scheduler's status address; from the configuration if absent.")
 @click.option("--last", type=FiniteRange(0.001, 1e9), metavar="SECONDS", help="Only so long, up to the end.")

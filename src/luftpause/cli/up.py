@@ -12,12 +12,12 @@ import click
 import msgspec
 
 import luftpause
-from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
 from luftpause.assembly.all_in_one import AllInOne, all_in_one
-from luftpause.assembly.embedded import declares_nothing, embedded
+from luftpause.assembly.embedded import stands_in
 from luftpause.assembly.parts import Plans
 from luftpause.cli.access import TOKEN_VARIABLE, access_of, access_option
 from luftpause.cli.event_log import event_log_options, recording_of
+from luftpause.cli.examples import examples
 from luftpause.cli.options import ServiceOptions, service_options, setting
 from luftpause.cli.ready import ready_file
 from luftpause.cli.reloading import reloading
@@ -37,7 +37,15 @@ class _Story:
     model: str
 
 
-@click.command(short_help="Start everything in one process.")
+@click.command(
+    short_help="Start everything in one process.",
+    epilog=examples(
+        ("luftpause up", "your file, or a small model"),
+        ("luftpause up --config my.toml", "another file"),
+        ("luftpause up --set dataplane.port=9090", "one key set otherwise"),
+        ("luftpause up --event-log ev.log", "for replay"),
+    ),
+)
 @access_option
 @event_log_options
 @service_options(log_level="warning")
@@ -77,9 +85,8 @@ def _story(options: ServiceOptions, ctx: click.Context) -> _Story:
         recording=recording_of(ctx),
         worker_command=worker_command(options.log_level),
     )
-    if loaded.source is None and declares_nothing(config):
-        engine = find_local_engine(os.environ)
-        filled = embedded(config, engine=engine.origin if engine else None, model=find_local_model())
+    filled = stands_in(loaded, os.environ)
+    if filled is not None:
         what = f"No luftpause.toml here, so: {filled.story}."
         return _Story(plans=replace(plans, config=filled.config), what=what, model=filled.model)
     models = [model for replica in config.replicas for model in replica.models]

@@ -43,3 +43,9 @@ def test_principals_need_tokens_of_their_own(tmp_path: Path) -> None:
     tokens = {"LUFTPAUSE_TOKEN": "abc", "ANN": "abc"}
     assert "each needs its own" in examined(tmp_path, PRINCIPAL, tokens)[1].seen
     assert examined(tmp_path, PRINCIPAL, {**tokens, "ANN": "def"})[1].grade is Grade.OK
+
+
+@pytest.mark.parametrize("theirs", ["", "abc", "ö"])
+def test_a_principal_s_token_is_mended_by_a_command_with_its_own_name(tmp_path: Path, theirs: str) -> None:
+    found = examined(tmp_path, PRINCIPAL, {"LUFTPAUSE_TOKEN": "abc", "ANN": theirs})[1]
+    assert (found.grade, found.mend) == (Grade.ERROR, "export ANN=$(openssl rand -hex 32)")

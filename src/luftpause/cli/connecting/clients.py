@@ -184,6 +184,7 @@ def _zed(at: Addresses) -> tuple[Recipe, ...]:
         "custom_headers": {CALLER: at.caller},
     }
     file = "~/.config/zed/settings.json"
+    key = f"the value of {at.token_env}" if at.token_env else "anything"
     return (
         Recipe(
             door=Door.LLM,
@@ -193,7 +194,7 @@ def _zed(at: Addresses) -> tuple[Recipe, ...]:
                     format=Format.JSON,
                     content={"language_models": {"openai_compatible": {"luftpause": provider}}},
                 ),
-                *_token_advice(at),
+                Advice(text=f"Zed wants a key for it: enter {key} in its agent settings, LLM Providers, luftpause"),
             ),
         ),
         Recipe(

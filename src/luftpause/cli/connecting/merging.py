@@ -1,8 +1,8 @@
 """Putting a fragment into a client's own file, without touching what else stands there.
 
-Files keep every line, comments included. Into JSON the missing members are put where they belong; to TOML what is
-missing is added at the top or at the end. The outcome is read back to prove that it says what it should. What cannot be
-done safely is refused in words; then a person does it.
+Files keep every line, comments included, but those whose value is another one now. What is missing is put where it
+belongs. The outcome is read back to prove that it says what it should. What cannot be done safely is refused in words;
+then a person does it.
 """
 
 import json
@@ -10,8 +10,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from luftpause.cli.connecting import json_text
+from luftpause.cli.connecting import json_text, toml_text
 from luftpause.cli.connecting.steps import Format
+
+TABLES_DEEP: Final = 2
+"""Down to here TOML's objects are tables with a header; below they are written inline."""
 
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
@@ -67,19 +70,47 @@ def _merged_toml(text: str, fragment: Mapping[str, object]) -> str:
     wanted = _laid_over(before, fragment)
     if wanted == before:
         return text
-    top, tables = _missing(before, fragment)
-    head = "".join(f"{_key(key)} = {_toml(value)}\n" for key, value in top.items())
-    tail = "".join(_toml_lines(tables))
-    joined = f"{head}{text}"
-    if tail:
-        joined = f"{joined.rstrip()}\n\n{tail.strip()}\n" if joined.strip() else tail.lstrip("\n")
+    joined = _with_tables(text, before, wanted, ())
     try:
-        proven = tomllib.loads(joined) == wanted
+        proven = joined is not None and tomllib.loads(joined) == wanted
     except tomllib.TOMLDecodeError:
         proven = False
-    if not proven:
+    if joined is None or not proven:
         raise CannotMergeError("it already says something else there")
     return joined
+
+
+def _with_tables(
+    text: str | None, before: Mapping[str, object], wanted: Mapping[str, object], path: tuple[str, ...]
+) -> str | None:
+    """Return a text in which a table says what is wanted, and the tables below it; None where that cannot be."""
+    new: dict[str, object] = {}
+    for key, value in wanted.items():
+        there = before.get(key)
+        if text is None or there == value:
+            continue
+        if isinstance(value, Mapping) and len(path) < TABLES_DEEP:
+            if isinstance(there, Mapping):
+                text = _with_tables(text, there, value, (*path, key))
+            else:
+                text = None if key in before else _with_table_at_its_end(text, value, (*path, key))
+        elif key in before:
+            text = toml_text.exchanged(text, path, key, _toml(value))
+        else:
+            new[key] = value
+    if not new or text is None:
+        return text
+    lines = [f"{_key(key)} = {_toml(value)}" for key, value in new.items()]
+    if path:
+        return toml_text.added(text, path, lines)
+    newline = toml_text.newline_of(text)
+    return "".join(line + newline for line in lines) + text
+
+
+def _with_table_at_its_end(text: str, table: Mapping[str, object], path: tuple[str, ...]) -> str:
+    newline = toml_text.newline_of(text)
+    tail = "".join(_toml_lines(table, path)).strip("\n").replace("\n", newline)
+    return f"{text.rstrip()}{newline}{newline}{tail}{newline}" if text.strip() else tail + newline
 
 
 def _parsed(text: str) -> dict[str, object]:
@@ -87,24 +118,6 @@ def _parsed(text: str) -> dict[str, object]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CannotMergeError(f"it is no TOML: {error}") from error
-
-
-def _missing(
-    before: Mapping[str, object], fragment: Mapping[str, object]
-) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the top-level values and the tables of a fragment that the file does not have."""
-    top: dict[str, object] = {}
-    tables: dict[str, object] = {}
-    for key, value in fragment.items():
-        there = before.get(key)
-        if isinstance(value, Mapping):
-            if isinstance(there, Mapping):
-                value = {name: inner for name, inner in value.items() if there.get(name) != inner}
-            if value or not isinstance(there, Mapping):
-                tables[key] = value
-        elif there != value:
-            top[key] = value
-    return top, tables
 
 
 def _laid_over(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
@@ -120,8 +133,10 @@ def _laid_over(below: Mapping[str, object], above: Mapping[str, object]) -> dict
 
 
 def _toml_lines(table: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield tables as lines. Objects at the second level and below are written inline."""
-    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)} if len(path) < 2 else {}
+    """Yield tables as lines."""
+    inner = (
+        {key: value for key, value in table.items() if isinstance(value, Mapping)} if len(path) < TABLES_DEEP else {}
+    )
     plain = {key: value for key, value in table.items() if key not in inner}
     if path and (plain or not inner):
         yield f"\n[{'.'.join(map(_key, path))}]\n"

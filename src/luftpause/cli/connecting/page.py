@@ -12,10 +12,13 @@ _INTRODUCTION = """\
 
 <!-- Made by scripts/docs.py from src/luftpause/cli/connecting; do not edit. -->
 
-`luftpause connect CLIENT` prints what is below with your own addresses and model; with `--write` it merges what belongs
-into files into them and leaves a `.bak` of the old text. `--door llm` is for a client's own model calls, `--door mcp`
-gives it `spawn` and `await` as tools. No client has to send a header: runs are recognised by what clients send anyway.
-`x-luftpause-caller` only tells whose work it is when several share the engines.
+`luftpause connect CLIENT` prints what is below with your own addresses and model. With `--write` it merges what belongs
+into files into them, all or none: comments and other keys stay, a value of the same key is exchanged, and the old text
+is kept in a `.bak`. Run it again when addresses, model or token change.
+
+`--door llm` is for a client's own model calls, `--door mcp` gives it `spawn` and `await` as tools. No client has to
+send a header: runs are recognised by what clients send anyway. `x-luftpause-caller` only tells whose work it is when
+several share the engines.
 
 With `LUFTPAUSE_TOKEN` set, the recipes refer to that variable; no secret is ever written into a file.
 

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,17 @@ class Files:
     def __init__(self) -> None:
         self._backed_up: set[Path] = set()
 
+    def prove(self, fragments: Iterable[Fragment]) -> None:
+        """Merge all fragments of a client and write nothing: either all of them can be put in or none is.
+
+        Raises:
+            CommandFailedError: a file would be left alone, for the reason that is said.
+        """
+        texts: dict[Path, str | None] = {}
+        for fragment in fragments:
+            target, before = _found(fragment)
+            texts[target] = _laid_into(texts.get(target, before), fragment)
+
     def put_in(self, fragment: Fragment) -> None:
         """Merge a fragment into its file.
 
@@ -27,13 +39,8 @@ class Files:
             CommandFailedError: it was left alone, for the reason that is said.
         """
         path = Path(fragment.path).expanduser()
-        try:
-            target = path.resolve() if path.is_symlink() else path
-            before = _text_of(target)
-            after = merged(before or "", fragment.content, fragment.format)
-        except (CannotMergeError, UnicodeDecodeError, RuntimeError) as problem:  # RuntimeError: links in a circle
-            by_hand = shown(fragment.content, fragment.format)
-            raise CommandFailedError(f"{path} was left alone: {problem}. Put this in by hand:\n{by_hand}") from problem
+        target, before = _found(fragment)
+        after = _laid_into(before, fragment)
         if after == before:
             click.echo(f"{path}: nothing to change")
             return
@@ -52,20 +59,54 @@ class Files:
             _put(_backup_of(target), text, like=target)
 
 
+def _found(fragment: Fragment) -> tuple[Path, str | None]:
+    """Return the file that a fragment goes into, links followed, and what it holds.
+
+    Raises:
+        CommandFailedError: it is none that may be changed.
+    """
+    path = Path(fragment.path).expanduser()
+    try:
+        target = path.resolve() if path.is_symlink() else path
+        return target, _text_of(target)
+    except (CannotMergeError, UnicodeDecodeError, RuntimeError) as problem:  # RuntimeError: links in a circle
+        raise _left_alone(fragment, problem) from problem
+
+
+def _laid_into(before: str | None, fragment: Fragment) -> str:
+    mark, text = _without_mark(before or "")
+    try:
+        return mark + merged(text, fragment.content, fragment.format)
+    except CannotMergeError as problem:
+        raise _left_alone(fragment, problem) from problem
+
+
+def _left_alone(fragment: Fragment, problem: Exception) -> CommandFailedError:
+    path, by_hand = Path(fragment.path).expanduser(), shown(fragment.content, fragment.format)
+    return CommandFailedError(f"{path} was left alone: {problem}. Put this in by hand:\n{by_hand}")
+
+
 def _backup_of(path: Path) -> Path:
     return path.with_name(path.name + ".bak")
+
+
+def _without_mark(text: str) -> tuple[str, str]:
+    """Return the byte order mark that some editors put first, or nothing, and the text behind it."""
+    return (text[0], text[1:]) if text.startswith("\ufeff") else ("", text)
 
 
 def _text_of(path: Path) -> str | None:
     """Return what a file holds, line ends included; None where there is none.
 
     Raises:
-        CannotMergeError: it is no file, or too large for one of settings.
+        CannotMergeError: it is no file, nobody may write it, or it is too large for one of settings.
     """
     if not path.exists():
         return None
     if not path.is_file():
         raise CannotMergeError("it is no file")
+    if not path.stat().st_mode & 0o222:
+        raise CannotMergeError("it is read-only")
     if path.stat().st_size > FILE_BYTES_MAX:
         raise CannotMergeError(f"it is longer than {FILE_BYTES_MAX >> 20} MiB")
     return path.read_bytes().decode("utf-8")

@@ -38,7 +38,12 @@ def _principals(subject: Subject, token: str) -> list[Finding]:
     try:
         keys = principal_keys(subject.config, subject.env, operator_token=token)
     except ConfigError as error:
-        return [SAYS.error(str(each), "export NAME=...  (the variable named there)") for each in error.problems]
+        names = (principal.token_env for principal in subject.config.principals)
+        mends = {f"the variable {name} ": f"export {name}=$(openssl rand -hex 32)" for name in names}
+        return [
+            SAYS.error(str(problem), next(mend for said, mend in mends.items() if said in str(problem)))
+            for problem in error.problems
+        ]
     return [SAYS.ok(f"principals with a token of their own: {len(keys)}")] if keys else []
 
 

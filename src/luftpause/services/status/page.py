@@ -16,6 +16,7 @@ _SCRIPTS: Final = (
     "elements",
     "lanes",
     "main",
+    "phases",
     "store",
     "stream",
     "tables",

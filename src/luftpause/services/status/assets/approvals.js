@@ -2,13 +2,14 @@
  * Tool calls that wait for a person, and the person's answer.
  */
 
-import { byId, element, mark } from "./elements.js";
+import { byId, element, mark, several } from "./elements.js";
 import { send } from "./stream.js";
 
 export class Approvals {
   constructor() {
     this.panel = byId("approvals");
     this.list = byId("approvals-list");
+    this.asked = byId("asked");
     /** @type {Map<string, HTMLElement>} */
     this.items = new Map();
   }
@@ -31,6 +32,8 @@ export class Approvals {
       this.items.delete(key);
     }
     this.panel.hidden = this.items.size === 0;
+    const asked = this.items.size ? `${several(this.items.size, "tool call waits", "tool calls wait")} for you` : "";
+    if (this.asked.textContent !== asked) this.asked.textContent = asked;
     document.title = this.items.size ? `(${this.items.size}) luftpause` : "luftpause";
   }
 

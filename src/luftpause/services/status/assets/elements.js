@@ -64,6 +64,7 @@ export function duration(seconds) {
 
 /** Without tenths, for what ticks. @param {number} seconds */
 export function coarse(seconds) {
+  if (seconds > 0 && seconds < 1) return "< 1 s";
   return seconds < 60 ? `${Math.round(seconds)} s` : duration(seconds);
 }
 

@@ -19,7 +19,13 @@ export class Lane {
     /** @type {Change[]} */
     this.changes = [];
     this.depth = 0;
-    this.words = `${this.name} ${this.caller} ${this.model} ${this.serviceClass}`.toLowerCase();
+    this.call("");
+  }
+
+  /** @param {string} task what a sub-agent is to do, empty for other runs */
+  call(task) {
+    this.task = task;
+    this.words = `${task} ${this.name} ${this.caller} ${this.model} ${this.serviceClass}`.toLowerCase();
   }
 
   /** @returns {Change | undefined} */
@@ -59,12 +65,28 @@ export class Lanes {
   forget() {
     /** @type {Map<number, Lane>} */
     this.all = new Map();
+    /** @type {Map<string, string>} */
+    this.tasks = new Map();
     this.version = 0;
+  }
+
+  /** Names the lanes of sub-agents by what they do. @param {any[]} runs */
+  call(runs) {
+    this.tasks = new Map(runs.map((run) => [plain(run.handle), plain(run.task).slice(0, 200)]));
+    for (const lane of this.all.values()) {
+      const task = lane.kind === "run" ? this.tasks.get(lane.name) : undefined;
+      if (task !== undefined && task !== lane.task) lane.call(task);
+    }
   }
 
   /** @param {any[][]} lanes @param {any[][]} changes @param {number} now */
   take(lanes, changes, now) {
-    for (const row of lanes) if (!this.all.has(row[0])) this.all.set(row[0], new Lane(row));
+    for (const row of lanes) {
+      if (this.all.has(row[0])) continue;
+      const lane = new Lane(row);
+      if (lane.kind === "run") lane.call(this.tasks.get(lane.name) ?? "");
+      this.all.set(row[0], lane);
+    }
     for (const [number, phase, at, detail] of changes) this.all.get(number)?.changes.push({ phase, at, detail });
     this.version += 1;
     if (this.version % 10 === 0 || this.all.size > LANES_MAX) this.tidy(now);

@@ -3,7 +3,7 @@
  */
 
 import { Approvals } from "./approvals.js";
-import { byId, coarse, duration, plain } from "./elements.js";
+import { byId, coarse, plain } from "./elements.js";
 import { Store } from "./store.js";
 import { keepToken, Stream, token } from "./stream.js";
 import { Tables } from "./tables.js";
@@ -35,8 +35,9 @@ function say(state, text) {
 function sayAbout() {
   if (!store.about) return;
   const { version, policy } = store.about;
-  const words = `${policy} · ${version} · up ${coarse((performance.now() - startedAt) / 1000)}`;
-  byId("about").textContent = words;
+  const isOld = link.dataset.state === "lost";
+  const since = coarse((performance.now() - (isOld ? heardAt : startedAt)) / 1000);
+  byId("about").textContent = isOld ? `these figures are ${since} old` : `${policy} · ${version} · up ${since}`;
 }
 
 /** @param {any} update */
@@ -54,6 +55,7 @@ function take(update) {
   if (changed.trees || changed.families || update.runtime) {
     trees.show(store);
     approvals.show(store);
+    timeline.call(store.tables.trees.list());
   }
   showWelcome(store, [...timeline.lanes.all.values()].filter((lane) => lane.kind === "run").length);
   heardAt = performance.now();
@@ -72,8 +74,9 @@ const stream = new Stream(`events${window.location.search}`, {
   take,
   lost: (why) => {
     content.classList.add("stale");
-    const age = heardAt ? `, figures are ${duration((performance.now() - heardAt) / 1000)} old` : "";
-    say("lost", `${why}${age}`);
+    say("lost", `${why}; asking again`);
+    timeline.stand();
+    sayAbout();
   },
   refused: () => {
     byId("figures").hidden = true;

@@ -9,7 +9,7 @@ const WINDOW_AFTER = { outage: "an outage", refusal: "a refusal" };
 const PHASES = [
   ["generating", "a turn is in flight"],
   ["paused", "out on a tool, will come back"],
-  ["idle", "its last turn asked for nothing"],
+  ["idle", "no turn in flight, out on no tool"],
 ];
 
 class TableView {
@@ -107,11 +107,6 @@ function spareCell(content) {
   return element("td", { class: "number spare" }, content);
 }
 
-/** The sentence of a column that a narrow screen has no room for. @param {string} why */
-function becauseNarrow(why) {
-  return element("span", { class: "detail narrow" }, why);
-}
-
 /** @param {any} replica */
 function replicaCells(replica) {
   const engine = replica.engine === "auto" ? "" : replica.engine;
@@ -158,11 +153,11 @@ function places(replica) {
 /** @param {any} held */
 function heldCells(held) {
   return [
-    element("th", { scope: "row" }, held.caller, detail(held.class), becauseNarrow(held.reason)),
+    element("th", { scope: "row" }, held.caller, detail(held.class)),
     numberCell(held.count),
     numberCell(coarse(held.oldest_s)),
-    spareCell(held.expected_s === null ? "–" : coarse(held.expected_s)),
-    element("td", { class: "sentence spare" }, held.reason),
+    spareCell(held.expected_s === null ? "–" : held.expected_s === 0 ? "soon" : coarse(held.expected_s)),
+    element("td", { class: "sentence" }, held.reason),
   ];
 }
 
@@ -191,19 +186,20 @@ function callerCells(caller) {
 function modelCells(model) {
   const lasting = [model.pinned && "pinned", model.persistent && "never unloaded for others"].filter(Boolean);
   const state = [mark(model.state)];
-  if (model.eta_s !== null) state.push(detail(`about ${coarse(model.eta_s)} still`));
+  if (model.eta_s === 0) state.push(detail("longer than estimated"));
+  else if (model.eta_s !== null) state.push(detail(`about ${coarse(model.eta_s)} still`));
   if (model.ttl_left_s !== null) state.push(detail(`idle, unloaded in ${coarse(model.ttl_left_s)}`));
   if (model.retry_after_s !== null) state.push(detail(`parked, tried again in ${coarse(model.retry_after_s)}`));
   const why = model.why || (model.failures ? several(model.failures, "failure") : "");
   const launcher = model.connected ? model.launcher : `${model.launcher}, not connected`;
   return [
-    element("th", { scope: "row" }, model.name, detail([launcher, ...lasting].join(" · ")), becauseNarrow(why)),
+    element("th", { scope: "row" }, model.name, detail([launcher, ...lasting].join(" · "))),
     element("td", {}, ...state),
     numberCell(model.leases.in_flight),
     spareCell(model.leases.waiting),
     spareCell(model.leases.expected),
     numberCell(model.memory ? `${model.memory_measured ? "" : "~"}${memory(model.memory)}` : "?"),
-    element("td", { class: "sentence spare" }, why),
+    element("td", { class: "sentence" }, why),
   ];
 }
 

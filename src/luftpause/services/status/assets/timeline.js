@@ -4,29 +4,17 @@
 
 import { byId, coarse, duration, plain, shortId } from "./elements.js";
 import { Lanes } from "./lanes.js";
+import { fitted, HEIGHTS, WORDS } from "./phases.js";
 
 const ROW = 22;
 const AXIS = 22;
+const ROWS_MIN = 5;
+const ROWS_MAX = 13;
 const SPANS_S = [5, 10, 20, 30, 60, 120, 300, 600, 900];
 const STEPS_S = [0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300];
 const FRAME_MS = 50;
 const SORT_MS = 500;
 const KEPT_MS = 15 * 60000;
-
-/** How high a phase's bar is, as a share of the row, so that it is told without its colour too. */
-const HEIGHTS = { held: 0.5, loading: 0.5, prefill: 0.62, decode: 0.62, tool: 0.18, failed: 0.5, up: 0.18, leaving: 0.5 };
-const WORDS = {
-  held: "held",
-  loading: "held, its model is loading",
-  prefill: "prefill",
-  decode: "decode",
-  tool: "out on a tool",
-  idle: "idle",
-  failed: "failed",
-  up: "up",
-  leaving: "draining or stopping",
-  gone: "over",
-};
 
 export class Timeline {
   constructor() {
@@ -38,12 +26,17 @@ export class Timeline {
     this.axis = /** @type {HTMLCanvasElement} */ (byId("axis"));
     this.filter = /** @type {HTMLInputElement} */ (byId("lane-filter"));
     this.said = byId("timeline-said");
+    this.count = byId("lane-count");
+    /** How many are in sight: it grows with what there is, and what stands below it is not moved again and again. */
+    this.rows = ROWS_MIN;
     this.span = 60000;
     /** The right edge while not live. */
     this.end = 0;
     this.live = true;
     this.offset = 0;
     this.clock = 0;
+    /** Since when nothing is heard any more; 0 while something is. */
+    this.stoodAt = 0;
     /** @type {import("./lanes.js").Lane[]} */
     this.shown = [];
     this.sortedAt = -Infinity;
@@ -66,6 +59,7 @@ export class Timeline {
   /** @param {any} update */
   take(update) {
     const here = performance.now();
+    this.stoodAt = 0;
     if (!this.offset || update.now_ms - here > this.offset) this.offset = update.now_ms - here;
     else this.offset += (update.now_ms - here - this.offset) / 20;
     this.clock = Date.now() - update.now_ms;
@@ -73,8 +67,18 @@ export class Timeline {
     this.dirty = true;
   }
 
+  /** @param {any[]} runs sub-agents, whose lanes are named by their tasks */
+  call(runs) {
+    this.lanes.call(runs);
+    this.dirty = true;
+  }
+
+  stand() {
+    this.stoodAt ||= performance.now();
+  }
+
   get now() {
-    return performance.now() + this.offset;
+    return (this.stoodAt || performance.now()) + this.offset;
   }
 
   get until() {
@@ -96,6 +100,10 @@ export class Timeline {
     const until = this.until;
     this.shown = this.lanes.shown(until - this.span, until, this.filter.value.trim());
     this.height.style.height = `${Math.max(1, this.shown.length) * ROW}px`;
+    this.rows = Math.min(ROWS_MAX, Math.max(this.rows, this.shown.length));
+    this.scroller.style.height = `${this.rows * ROW}px`;
+    const count = this.shown.length > ROWS_MAX ? `${this.shown.length} rows` : "";
+    if (this.count.textContent !== count) this.count.textContent = count;
     this.dirty = true;
   }
 
@@ -216,10 +224,11 @@ export class Timeline {
     const left = 2 + Math.min(4, lane.depth) * 10;
     const middle = y + ROW / 2;
     const isModel = lane.kind === "model";
-    const caller = lane.caller === "anonymous" ? "" : lane.caller;
-    const tail = isModel || !caller ? "" : lane.name.slice(-4);
+    const caller = lane.task || (lane.caller === "anonymous" ? "" : lane.caller);
+    const called = isModel ? lane.name : caller || shortId(lane.name);
+    const tail = called === lane.name ? "" : lane.name.slice(-4);
     const room = this.gutter - left - 12 - (tail ? pen.measureText(tail).width + 6 : 0);
-    const words = fitted(pen, isModel ? lane.name : caller || shortId(lane.name), room);
+    const words = fitted(pen, called, room);
     pen.fillStyle = chosen ? this.colours.focus : this.colours.text;
     pen.fillText(words, left, middle);
     if (!tail) return;
@@ -383,19 +392,12 @@ export class Timeline {
       const { lane, change } = where;
       const next = lane.changes[lane.changes.indexOf(change) + 1];
       const took = (next ? next.at : this.now) - change.at;
-      const who = lane.kind === "model" ? `model ${lane.name}` : `${lane.name} · ${lane.caller} · ${lane.model}`;
+      const run = [lane.task, lane.name, lane.caller, lane.model].filter(Boolean).join(" · ");
+      const who = lane.kind === "model" ? `model ${lane.name}` : run;
       const what = `${WORDS[change.phase] ?? change.phase}${change.detail ? ` (${plain(change.detail)})` : ""}`;
       const since = `${coarse((this.now - change.at) / 1000)} ago`;
       words = `${who}: ${what}, ${next ? duration(took / 1000) : `for ${coarse(took / 1000)} so far`}, began ${since}`;
     }
     if (this.said.textContent !== words) this.said.textContent = words;
   }
-}
-
-/** @param {CanvasRenderingContext2D} pen @param {string} words @param {number} width */
-function fitted(pen, words, width) {
-  if (pen.measureText(words).width <= width) return words;
-  let length = Math.floor((words.length * width) / pen.measureText(words).width);
-  while (length > 1 && pen.measureText(`${words.slice(0, length)}…`).width > width) length -= 1;
-  return `${words.slice(0, length)}…`;
 }

@@ -11,14 +11,24 @@ export function showWelcome(store, lanes) {
   const isNew = !placed && !lanes && !tables.held.order.length && !tables.trees.order.length;
   byId("welcome").hidden = !isNew;
   for (const id of ["timeline-panel", "totals", "held-panel", "columns"]) byId(id).hidden = isNew;
-  const steps = byId("welcome-steps");
-  if (!isNew || !about || steps.firstChild) return;
+  if (!isNew || !about) return;
   const { llm, mcp } = about.doors;
-  steps.append(
-    step("Agents with a loop of their own, as the base URL of their model:", llm ? `${llm}/v1` : "the LLM door, /v1"),
-    step("MCP clients, for sub-agents that this runtime keeps:", mcp[0] ? `${mcp[0]}/mcp` : "the MCP door, /mcp"),
-    step("Or let luftpause write the settings of a client that it knows:", "luftpause connect"),
-  );
+  const model = tables.replicas.list()[0]?.models[0];
+  const all = [
+    ["Agents with a loop of their own, as the base URL of their model:", llm ? `${llm}/v1` : "the LLM door, /v1"],
+    ["MCP clients, for sub-agents that this runtime keeps:", mcp[0] ? `${mcp[0]}/mcp` : "the MCP door, /mcp"],
+    ["Clients that luftpause knows, with their own settings:", "luftpause connect"],
+    ...(llm && model ? [["Or a first turn, from a terminal:", firstTurn(llm, model)]] : []),
+  ];
+  const steps = byId("welcome-steps");
+  for (const [words, text] of all.slice(steps.children.length)) steps.append(step(words, text));
+}
+
+/** @param {string} llm @param {string} model */
+function firstTurn(llm, model) {
+  const said = JSON.stringify({ model, messages: [{ role: "user", content: "Name three rivers." }] });
+  const body = said.replaceAll("'", "\\u0027");
+  return `curl ${llm}/v1/chat/completions -H 'content-type: application/json' -d '${body}'`;
 }
 
 /** @param {string} words @param {string} text */
