@@ -5,7 +5,7 @@ import pytest
 
 from luftpause.testkit.sim import simulate as module
 from luftpause.testkit.sim.arms import LAUNCHING_ARMS
-from luftpause.testkit.sim.scenario import load_scenario
+from luftpause.testkit.sim.scenario import Scenario, load_scenario
 from luftpause.testkit.sim.simulate import BrokenRuleError, simulate
 from luftpause.testkit.sim.world import World
 from testkit.sim.worlds import crowd
@@ -52,3 +52,20 @@ def test_a_single_run_beside_a_crowd_gets_most_of_what_it_could_use_alone() -> N
     fairness = simulate(scenario, "working-set", 1).figures.fairness
     assert fairness is not None
     assert fairness > 0.92
+
+
+def in_text(scenario: Scenario) -> Scenario:
+    """Let no agent of a scenario have its tools called in the engine's own way, nor say that a run is over."""
+    groups = tuple(msgspec.structs.replace(group, tools_in_text=True) for group in scenario.agents)
+    return msgspec.structs.replace(scenario, agents=groups)
+
+
+def test_runs_whose_tool_calls_nobody_sees_find_their_places_all_the_same() -> None:
+    scenario = msgspec.structs.replace(load_scenario("w1-small"), minutes=2.0)
+    seen = simulate(scenario, "working-set", 1, checked=True).figures
+    unseen = simulate(in_text(scenario), "working-set", 1, checked=True).figures
+    free = simulate(in_text(scenario), "turn-admission", 1).figures
+    assert unseen.runs_per_min >= 0.95 * seen.runs_per_min
+    assert unseen.moves_per_run is not None
+    assert free.moves_per_run is not None
+    assert unseen.moves_per_run <= 0.1 < free.moves_per_run

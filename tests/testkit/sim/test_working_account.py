@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.scheduling.builders import arrived, probed, spec
+from core.scheduling.builders import arrived, failed, finished, probed, spec
 from luftpause.core.model.ids import ReplicaId, RunId, TurnId
 from luftpause.core.scheduling.actions import HoldTurn, PlaceTurn
 from luftpause.core.scheduling.events import ReplicaAdded
@@ -54,3 +54,20 @@ def test_nobody_is_served_twice() -> None:
     told.take(arrived("t1"), 0.0, (place("t1", "b"),))
     with pytest.raises(AssertionError, match="served twice"):
         told.take(probed("a"), 0.0, (place("t1", "b"),))
+
+
+def test_a_run_that_asks_on_after_an_answer_may_wait_at_home() -> None:
+    why = WaitingForTokens(replica=ReplicaId("a"), need=9, free=1)
+    told = account()
+    told.take(arrived("t1", "r"), 0.0, (place("t1", "b", "r"),))
+    told.take(finished("t1"), 1.0, ())
+    told.take(arrived("t2", "r"), 2.0, (HoldTurn(turn=TurnId("t2"), why=why),))
+
+
+def test_a_run_that_failed_does_not_wait_beside_an_engine_that_has_nothing_to_do() -> None:
+    why = WaitingForTokens(replica=ReplicaId("a"), need=9, free=1)
+    told = account()
+    told.take(arrived("t1", "r"), 0.0, (place("t1", "b", "r"),))
+    told.take(failed("t1"), 1.0, ())
+    with pytest.raises(AssertionError, match="has nothing to do"):
+        told.take(arrived("t2", "r"), 2.0, (HoldTurn(turn=TurnId("t2"), why=why),))

@@ -25,14 +25,19 @@ def bound_to(replicas: Replicas, run: Run) -> Replica | None:
     return home if home is not None and home.epoch == run.home_epoch else None
 
 
+def may_move(run: Run) -> bool:
+    """Say whether the run has no place that it would go back to: idle with none kept, or out for too long."""
+    return run.loose or (run.phase is RunPhase.IDLE and run.kept_until is None)
+
+
 def tied_to(replicas: Replicas, run: Run) -> Replica | None:
     """Return the home that the run's held turns stand at, or are away from."""
-    return None if run.phase is RunPhase.IDLE or run.loose else bound_to(replicas, run)
+    return None if may_move(run) else bound_to(replicas, run)
 
 
 def pinned_to(replicas: Replicas, run: Run) -> Replica | None:
     """Return the only replica that the run's turns may go to; None when it may move."""
-    if run.phase is RunPhase.IDLE or run.loose:
+    if may_move(run):
         return None
     home = bound_to(replicas, run)
     return home if home is not None and takes_turns(home) else None
@@ -70,7 +75,7 @@ def pool_of(replicas: Replicas, run: Run | None, arrival: TurnArrived) -> Pool:
 
 def away_from(replicas: Replicas, run: Run | None, pool: Pool) -> Life | None:
     """Return the home that a turn held in this pool goes to once that takes turns again; None where it has none."""
-    if run is None or isinstance(pool, str) or run.phase is RunPhase.IDLE or run.loose:
+    if run is None or isinstance(pool, str) or may_move(run):
         return None
     home = bound_to(replicas, run)
     return None if home is None or takes_turns(home) else (home.replica, home.epoch)

@@ -101,4 +101,4 @@ def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:
         paused=paused,
         out_on=draft.tools.slowest(known.tools) if paused else None,
     )
-    draft.set_run(kept_since(draft, adopted, now))
+    draft.set_run(kept_since(draft, adopted, now) if paused else adopted)

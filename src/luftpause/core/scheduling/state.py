@@ -185,15 +185,15 @@ class Run(NamedTuple):
         home_epoch: the epoch of its home that holds its prefix.
         turns: its turns in flight, in order of placement.
         held: its turns that wait here, in order of arrival.
-        paused: the turn that ended last asked for tools.
+        paused: the turn that ended last asked for tools; `replied`: was answered without any, and none followed yet.
         ended_at: when the last turn ended or left the queue.
         parent: the run that it was begun by, as its turn that arrived last and named one says.
         out_on: the tool that its pause will teach, from the end of the turn that called it to the arrival of the next
             one; None while that turn was answered already, or nobody knows what it called.
         waited_at: when a run that it was waiting for was last seen at work; None where that was never looked at.
         measure: what its last answered turn came to, in tokens.
-        kept: tokens that its home keeps for it while it is paused; for policy `working-set`, as is what follows.
-        kept_until: when its home ceases to do so, and it is `loose`: paused, and may move all the same.
+        kept: tokens that its home keeps for it while it is out; for policy `working-set`, as is what follows.
+        kept_until: when its home ceases to do so, and it is `loose`: it may move, paused or not.
     """
 
     run: RunId
@@ -208,6 +208,7 @@ class Run(NamedTuple):
     turns: tuple[TurnId, ...] = ()
     held: tuple[TurnId, ...] = ()
     paused: bool = False
+    replied: bool = False
     out_on: ToolName | None = None
     waited_at: Instant | None = None
     measure: Measure = Measure()
@@ -387,7 +388,7 @@ def empty_state(limits: Limits) -> State:
 
 def at_work(run: Run) -> Run:
     """Return a run that is out on no tool, and for which no place is kept: it has a turn in flight."""
-    return run._replace(out_on=None, kept=0, kept_until=None, loose=False)
+    return run._replace(replied=False, out_on=None, kept=0, kept_until=None, loose=False)
 
 
 def without(turns: tuple[TurnId, ...], turn: TurnId) -> tuple[TurnId, ...]:

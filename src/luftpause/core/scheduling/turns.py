@@ -29,7 +29,7 @@ from luftpause.core.scheduling.services import KIND_WORDS, offered
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, State, Turn, without
 from luftpause.core.scheduling.windows import after_answer
 from luftpause.core.scheduling.working_set.awaiting import let_go_above
-from luftpause.core.scheduling.working_set.books import is_guest, learn, need_of, note_first_token, rested
+from luftpause.core.scheduling.working_set.books import asked_on, is_guest, learn, need_of, note_first_token, rested
 from luftpause.core.scheduling.working_set.leases import watch_wait
 from luftpause.core.scheduling.working_set.recalling import ask_back
 from luftpause.core.scheduling.working_set.sending import stand_in, where_now
@@ -58,6 +58,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     arrived_at = instant_before(now, arrival.age_s)
     if run is not None and run.out_on is not None:
         _teach(draft, run, arrived_at, now)  # whether it is placed or held, it is not out any more
+    elif run is not None and run.replied:
+        asked_on(draft, run, arrived_at, now)
     pool = pool_of(draft.replicas, run, arrival)
     need = need_of(draft, arrival, run)
     chosen = _choose(draft, arrival, run, pool, need)
@@ -262,14 +264,14 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, finished: TurnFinishe
     out_on = draft.tools.slowest(tools) if paused and not turns and not run.held else None
     run = run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch, out_on=out_on)
     if draft.limits.working_set is not None:
-        run = rested(draft, run, turn, usage, now)
+        run = rested(draft, run, turn, finished, now)
     draft.set_run(run)
 
 
 def _wait(draft: Draft, held: HeldTurn, run: Run | None, now: Instant) -> None:
     draft.enqueue(held)
     if run is not None:
-        draft.set_run(run._replace(held=(*run.held, held.arrival.turn), out_on=None))
+        draft.set_run(run._replace(held=(*run.held, held.arrival.turn), replied=False, out_on=None))
     if draft.limits.working_set is not None:
         stand_in(draft, draft.held[held.arrival.turn])
         ask_back(draft, draft.held[held.arrival.turn])

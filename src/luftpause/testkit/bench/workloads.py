@@ -144,6 +144,18 @@ _ALL: Final = (
         columns=_RUNS,
     ),
     Workload(
+        name="w1-text",
+        title="The same flood with tools called in the text of replies",
+        must_show="interactive ≥ 2.5× tuned router and batch ≥ 1.0×, although nobody sees a tool call",
+        scenarios=("w1-text",),
+        claims=(
+            _ratio("w1-text", "interactive_runs_per_min", _AT_LEAST, 2.5),
+            _ratio("w1-text", "batch_runs_per_min", _AT_LEAST, 1.0),
+        ),
+        columns=_CLASSES,
+        engines=("sim",),
+    ),
+    Workload(
         name="w1-small",
         title="A flood for llama.cpp on two cores",
         must_show="on real engines: interactive faster than tuned router, batch no slower",

@@ -132,9 +132,10 @@ class TurnAdmission:
             self._tell(TurnFinished(turn=turn.turn_id, finish="stop", usage=usage))
             self._tell(RunEnded(run=self._run_of(turn)))
             return
-        tools = (leg.tool,) if leg.paused and leg.tool else ()
-        self._rested[turn.run.run_id] = _Rest(turn, self._pool.now, paused=leg.paused, tools=tools)
-        if not leg.paused:
+        paused = leg.paused and not turn.run.plan.tools_in_text
+        tools = (leg.tool,) if paused and leg.tool else ()
+        self._rested[turn.run.run_id] = _Rest(turn, self._pool.now, paused=paused, tools=tools)
+        if not paused:
             self._tell(TurnFinished(turn=turn.turn_id, finish="stop", usage=usage))
             return
         calls = (ToolCallId(f"call-{turn.key}"),)

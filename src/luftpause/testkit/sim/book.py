@@ -264,7 +264,7 @@ class Book:
         if life is None:
             return
         life.flying -= 1
-        life.paused, life.rested_at = paused, now
+        life.paused, life.replied, life.rested_at = paused, answered and not paused, now
         if answered and not life.flying and site.declared:
             life.home, life.home_life = flight.replica, site.life
 

@@ -54,6 +54,7 @@ class RunPlan:
         shared_tokens: how long that is; 0 for none.
         reply_tokens_max: how long a reply may get as far as the engine knows.
         says_end: its agent says when it is over; else the scheduler must find out.
+        tools_in_text: who passes its answers on sees no tool calls in them.
         parent: the run that began it.
     """
 
@@ -67,6 +68,7 @@ class RunPlan:
     shared_name: str = ""
     shared_tokens: int = 0
     says_end: bool = True
+    tools_in_text: bool = False
     parent: RunId | None = None
 
 
@@ -122,6 +124,8 @@ class _Drawing:
             principal=self.principal,
             shared_name=f"system {group.name}",
             shared_tokens=group.system_tokens,
+            says_end=not group.tools_in_text,
+            tools_in_text=group.tools_in_text,
             parent=parent,
         )
 

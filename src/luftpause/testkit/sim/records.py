@@ -59,6 +59,7 @@ class Life:
     caller: CallerId
     rested_at: float
     paused: bool = False
+    replied: bool = False
     home: ReplicaId | None = None
     home_life: int = -1
     flying: int = 0

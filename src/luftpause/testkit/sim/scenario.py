@@ -84,6 +84,8 @@ class AgentGroup(_Table, frozen=True, kw_only=True):
         reply_tokens: of the last reply.
         reply_tokens_max: how long a reply may get as far as the engine knows.
         tools: what is drawn from for each call.
+        tools_in_text: tools are called in the text of replies, and no agent says that its run is over: nobody who
+            passes answers on sees either.
         stragglers: runs of another length.
         fan_out: children of its runs.
         model: what they ask for.
@@ -104,6 +106,7 @@ class AgentGroup(_Table, frozen=True, kw_only=True):
     reply_tokens: Range
     reply_tokens_max: Tokens = 256
     tools: Annotated[tuple[ToolTimes, ...], Meta(min_length=1)]
+    tools_in_text: bool = False
     stragglers: Stragglers | None = None
     fan_out: FanOut | None = None
     model: Annotated[str, Meta(pattern="^[a-z0-9-]{1,40}$")] = SIMULATED

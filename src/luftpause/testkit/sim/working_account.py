@@ -48,8 +48,16 @@ class WorkingSetAccount(Account):
         book = self.book
         idle = [name for name, site in book.sites.items() if site.takes_turns and not site.flying and _is_open(site)]
         for turn, waiting in book.waiting.items() if idle else ():
+            if self._asks_on(waiting.offer):
+                continue
             beside = [name for name in idle if name in book.sites_for(waiting.offer)]
             assert not beside, f"{turn} waits although {beside[0]} has nothing to do"
+
+    def _asks_on(self, offer: TurnArrived) -> bool:
+        """Say whether a turn comes after an answer of its run whose place may be kept: then it may wait at home."""
+        life = self.book.lives.get(offer.part)
+        home = None if life is None or life.home is None or not life.replied else self.book.sites.get(life.home)
+        return life is not None and home is not None and home.takes_turns and home.life == life.home_life
 
     def _owed_home(self, offer: TurnArrived) -> ReplicaId | None:
         return None

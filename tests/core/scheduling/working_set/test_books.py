@@ -1,11 +1,11 @@
 """What turns and runs are booked with."""
 
-from core.scheduling.builders import arrived, known_run, placed
+from core.scheduling.builders import World, arrived, failed, known_run, placed
 from core.scheduling.working_set.worlds import answered, begun, seat, sized, world
 from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import TurnShape
-from luftpause.core.scheduling.events import PeerResynced, WokeUp
+from luftpause.core.scheduling.events import PeerResynced, RunPhase, TurnReturned, WokeUp
 from luftpause.core.scheduling.expiry import next_deadline
 from luftpause.core.scheduling.working_set.books import SILENCE_S
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
@@ -75,6 +75,66 @@ def test_after_a_restart_the_time_spent_paused_counts() -> None:
     assert new is not None
     assert old.loose
     assert new.kept_until is not None
+
+
+def asks_on(busy: World, run: str = "r", *, times: int = 10) -> None:
+    """Let a run ask on a second after each of so many answers, without any tool call, and have one more."""
+    for number in range(times):
+        busy.place(sized(f"{run}{number}", 1000 + number, run))
+        busy.tell(answered(f"{run}{number}", 1000 + number))
+        busy.later(1.0)
+    busy.place(sized(f"{run}-last", 1010, run))
+    busy.tell(answered(f"{run}-last", 1010))
+
+
+def test_whose_runs_ask_on_after_an_answer_has_their_places_kept() -> None:
+    busy = world()
+    busy.place(sized("t", 1000, "first"))
+    busy.tell(answered("t", 1000))
+    first = busy.run("first")
+    assert first is not None
+    assert (first.kept, first.replied) == (0, True)
+    asks_on(busy)
+    run = busy.run("r")
+    assert run is not None
+    assert (run.phase, run.kept, run.loose) == (RunPhase.IDLE, 1110, False)
+    assert seat(busy).kept == 1110
+    busy.later(60.0)
+    busy.tell(WokeUp())
+    assert seat(busy).kept == 0
+
+
+def test_a_run_that_asks_on_waits_at_home_and_goes_before_what_begins() -> None:
+    two = world("a", "b", limits=WorkingSetLimits(fill=1.0, first_tokens=1))
+    asks_on(two)
+    home = two.run("r")
+    assert home is not None
+    assert home.home == "a"
+    at = {two.place(sized(name, 1000, name)): name for name in ("x", "y")}
+    two.hold(sized("new", 1000, "new"))
+    two.hold(sized("again", 1020, "r"))
+    assert placed(two.tell(begun(at["a"]))) == [("again", "a")]
+    assert placed(two.tell(begun(at["b"]))) == [("new", "b")]
+
+
+def test_a_failure_is_no_answer_to_ask_on_after() -> None:
+    busy = world()
+    asks_on(busy)
+    busy.place(sized("t", 1020, "r"))
+    busy.tell(failed("t"))
+    run = busy.run("r")
+    assert run is not None
+    assert (run.replied, run.kept) == (False, 0)
+
+
+def test_what_is_recalled_of_a_run_that_asked_on_leaves_its_place() -> None:
+    busy = world()
+    asks_on(busy)
+    busy.place(sized("t", 1020, "r"))
+    busy.tell(TurnReturned(turn=TurnId("t")))
+    run = busy.run("r")
+    assert run is not None
+    assert (run.replied, run.kept) == (False, 1110)
 
 
 def test_lengths_are_learned_for_each_model() -> None:

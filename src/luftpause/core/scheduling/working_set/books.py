@@ -7,9 +7,10 @@ from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.affinity import bound_to
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.events import TurnArrived, TurnFinished
 from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.state import Run, Turn
+from luftpause.core.scheduling.working_set.askers import Asked, come_back, gone_idle, patience_s
 from luftpause.core.scheduling.working_set.guests import has_little
 from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s, worth_step
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
@@ -19,7 +20,7 @@ from luftpause.core.scheduling.working_set.lengths import after_usage as lengths
 from luftpause.core.scheduling.working_set.replies import AGENTS_MAX, Replies, after_reply, agent_of
 from luftpause.core.scheduling.working_set.room import first_tokens_due
 from luftpause.core.scheduling.working_set.seats import heard
-from luftpause.core.scheduling.working_set.state import Lengths, Measure
+from luftpause.core.scheduling.working_set.state import Lengths, Measure, Patience
 from luftpause.core.scheduling.working_set.weights import Weights
 
 FOREVER_S: Final = 1e9
@@ -155,25 +156,48 @@ def _settle(draft: Draft, turn: Turn, usage: Usage, weights: Weights) -> None:
     draft.lineup = draft.lineup.followed(before, draft.standings, payer)
 
 
-def rested(draft: Draft, run: Run, turn: Turn, usage: Usage | None, now: Instant) -> Run:
+def rested(draft: Draft, run: Run, turn: Turn, finished: TurnFinished | None, now: Instant) -> Run:
     """Return a run whose last turn in flight has ended, with what its home keeps for it."""
     limits = draft.limits.working_set
     assert limits is not None
-    measure = run.measure
+    measure, usage = run.measure, None if finished is None else finished.usage
     if usage is not None and makes_sense(usage):
         measure = Measure(turn.arrival.prompt_bytes, usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens)
     elif turn.tokens:
         measure = Measure(turn.arrival.prompt_bytes, turn.tokens, turn.tokens)
     run = run._replace(measure=measure, kept=0, kept_until=None, loose=False)
-    return run if run.turns or run.held else kept_since(draft, run, now)
+    if not run.at_rest or finished is None:
+        return run
+    if not run.paused:
+        run = run._replace(replied=True)
+        _set_asked(draft, run, gone_idle(_asked(draft, run), now))
+    return kept_since(draft, run, now)
+
+
+def asked_on(draft: Draft, run: Run, arrived_at: Instant, now: Instant) -> None:
+    """Learn that a run came back after an answer without tool calls."""
+    _set_asked(draft, run, come_back(_asked(draft, run), max(0.0, arrived_at - run.ended_at), now))
+
+
+def _asked(draft: Draft, run: Run) -> Asked:
+    return draft.working_set.askers.get((run.principal, run.service_class), _ASKED)
+
+
+def _set_asked(draft: Draft, run: Run, asked: Asked) -> None:
+    askers = draft.working_set.askers.set((run.principal, run.service_class), asked)
+    draft.working_set = draft.working_set._replace(askers=askers)
 
 
 def kept_since(draft: Draft, run: Run, now: Instant) -> Run:
-    """Return a run at rest with the place that its home keeps for it since it went out on its tool, if that pays."""
+    """Return a run at rest with the place that its home keeps for it since it went out, if that pays."""
     limits, home = draft.limits.working_set, bound_to(draft.replicas, run)
-    if limits is None or home is None or not run.paused:
+    if limits is None or home is None:
         return run
-    seconds = _patience_s(draft, run, worth_s(home, run.service_class, limits), now) if limits.forget else FOREVER_S
+    worth = worth_s(home, run.service_class, limits)
+    if not run.paused:
+        seconds = _patience_after_answer_s(draft, run, worth)
+    else:
+        seconds = _patience_s(draft, run, worth, now) if limits.forget else FOREVER_S
     until = Instant(run.ended_at + seconds)
     if until <= now:
         return run._replace(loose=True)
@@ -195,4 +219,15 @@ def _patience_s(draft: Draft, run: Run, worth: float, now: Instant) -> float:
     return patience.seconds
 
 
+def _patience_after_answer_s(draft: Draft, run: Run, worth: float) -> float:
+    asked, known = _asked(draft, run), draft.working_set.after_answers
+    key = (run.principal, run.service_class), worth_step(worth)
+    patience = known.get(key)
+    if patience is None or is_stale(patience, asked.answers, worth):
+        patience = Patience(asked.answers, worth, patience_s(asked, worth))
+        draft.working_set = draft.working_set._replace(after_answers=known.set(key, patience))
+    return patience.seconds
+
+
 _LENGTHS = Lengths()
+_ASKED = Asked()

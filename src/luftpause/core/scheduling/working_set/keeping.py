@@ -26,8 +26,8 @@ WORTH_SHARE: Final = 0.25
 WORTH_S_MIN: Final = 0.001
 _STEP: Final = log(1.0 + WORTH_SHARE)
 
-WORTH_S: Final = 5.0
-"""What a return may be waited for where a replica's memory is unknown."""
+WORTH_S: Final = 60.0
+"""What a return may be waited for where a replica's memory is unknown: as far as we know nobody is short of it."""
 
 
 def speed_of(replica: Replica) -> float:

@@ -79,7 +79,8 @@ def _check_kept(state: State) -> None:
     for name, run in state.runs.items():
         kept = run.kept_until is not None
         assert kept or not run.kept, f"{name} has a place that nobody ever takes"
-        assert not (kept and (run.turns or not run.paused)), f"{name} is not paused, and its place is kept"
+        assert not (kept and run.turns), f"{name} is at work, and its place is kept"
+        assert not run.replied or (run.at_rest and not run.paused), f"{name} is not idle, and may come back"
         assert not (kept and run.loose), f"the place of {name} is kept, and it may move"
         if run.kept_until is not None:
             look_at = state.working_set.leases.bucket_of.get(name)

@@ -10,6 +10,7 @@ from immutables import Map
 from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, ToolName, TurnId
 from luftpause.core.scheduling.standings import Party
 from luftpause.core.scheduling.wheel import Wheel
+from luftpause.core.scheduling.working_set.askers import Asked, Asker
 from luftpause.core.scheduling.working_set.replies import Agent, Replies
 
 LEASE_STEP_S: Final = 0.125
@@ -110,10 +111,10 @@ class Measure(NamedTuple):
 
 
 class Patience(NamedTuple):
-    """How long runs are waited for that are out on a tool and whose return is worth about as much.
+    """How long runs are waited for that are out alike and whose return is worth about as much.
 
     Attributes:
-        returned: how often runs had come back from it when that was found out.
+        returned: how often runs had come back from it when that was found out; of an asker how many answers it had had.
         worth_s: what a return was worth then.
         seconds: how long.
     """
@@ -134,6 +135,7 @@ class WorkingSet(NamedTuple):
         in_use: tokens in flight of each principal, and of each of its callers.
         in_flight: all tokens in flight.
         replies: of each agent that had some.
+        askers: what is known of them; `after_answers` is their patience, as `patience` is that of tools.
     """
 
     leases: Wheel[tuple[RunId, ModelName]]
@@ -143,6 +145,8 @@ class WorkingSet(NamedTuple):
     in_use: Map[Party, int] = Map()
     in_flight: int = 0
     replies: Map[Agent, Replies] = Map()
+    askers: Map[Asker, Asked] = Map()
+    after_answers: Map[tuple[Asker, int], Patience] = Map()
 
     def next_at(self) -> Instant | None:
         """Return when to look at something next; None when there is nothing to look at."""
