@@ -17,9 +17,13 @@ class LyingLine:
     """A line whose body never ends, or is what the test says."""
 
     def __init__(self, body: bytes | Exception | None = None) -> None:
-        self.body_is_here = body is not None
         self.left = False
         self._body = body
+
+    def body_here(self, limit: int) -> bytes | None:
+        if isinstance(self._body, Exception):
+            raise self._body
+        return self._body
 
     async def body(self, limit: int) -> bytes:
         if self._body is None:
