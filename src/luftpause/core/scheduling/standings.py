@@ -89,11 +89,10 @@ class Standings(NamedTuple):
         if self.clock is not None:
             return self._served(payer, seq, service)
         of, resting = self.of, self.resting
-        is_any_resting = bool(resting)  # as a rule there is none: a look into a map costs more
         for party in (payer[0], payer):
             standing = of.get(party)
             in_flight = 0 if standing is None else standing[0]
-            if is_any_resting and standing is None and party in resting:
+            if standing is None and party in resting:
                 resting = resting.delete(party)
             of = of.set(party, (in_flight + 1, seq))
         return Standings(of, self.waiting, resting, self.flying, self.clock, self.clocks)
@@ -110,17 +109,16 @@ class Standings(NamedTuple):
     def ended(self, payer: Payer) -> "Standings":
         """Note that a turn of a payer in flight ended."""
         of, waiting, resting, flying = self.of, self.waiting, self.resting, self.flying
-        is_any_waiting = bool(waiting)
         for party in (payer[0], payer):
             had, served = of[party]
             in_flight = had if self.clock is None else flying[party]
             if self.clock is not None:
                 flying = flying.set(party, in_flight - 1) if in_flight > 1 else flying.delete(party)
-            if in_flight > 1 or (is_any_waiting and party in waiting):
+            if in_flight > 1 or party in waiting:
                 of = of.set(party, (had - 1 if self.clock is None else had, served))
                 continue
             of = of.delete(party)
-            if is_any_waiting:
+            if waiting:
                 resting = resting.set(party, (0 if self.clock is None else had, served))
         return Standings(of, waiting, resting, flying, self.clock, self.clocks)
 
