@@ -7,10 +7,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.doorbench.behaviour import Behaviour, answers, observe
-from benchmarks.doorbench.measure import FULL, QUICK, Effort, run_rounds
+from benchmarks.doorbench.measure import FULL, KEYS, QUICK, Effort, run_rounds
 from benchmarks.doorbench.peers import PEERS, Peer, PeerUnavailable
 from benchmarks.doorbench.processes import python_module
 from benchmarks.doorbench.report import terminal_report
@@ -50,7 +51,7 @@ def _start_arms(
             _say(f"{name}: absent: {unavailable}")
             continue
         peers.append(peer)
-        if peer.shapes is not None:
+        if peer.shapes is not None or not effort.observes:
             _say(f"{name}: started")
             continue
         _say(f"{name}: started, observing idle streams, leaving clients, a slow reader")
@@ -109,13 +110,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="door.py", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under a minute instead of under seven")
     parser.add_argument("--json", type=Path, metavar="FILE", help="store the run")
+    parser.add_argument("--shapes", nargs="+", choices=sorted(KEYS), help="only these kinds of load, and no behaviour")
     parser.add_argument("--arms", nargs="+", choices=list(PEERS), help="leave arms out; a quick run leaves out some")
     options = parser.parse_args(arguments)
     _allow_many_sockets()
     wanted = options.arms or [arm for arm in PEERS if not (options.quick and arm in FULL_ONLY)]
     arms = ["direct", *(arm for arm in wanted if arm != "direct")]
+    effort = QUICK if options.quick else FULL
+    if options.shapes:
+        effort = replace(effort, skip=KEYS - set(options.shapes), observes=False)
     try:
-        results = run(arms, QUICK if options.quick else FULL, "quick" if options.quick else "full")
+        results = run(arms, effort, "quick" if options.quick else "full")
     except (EOFError, TimeoutError, RuntimeError) as error:
         _say(f"door.py: the run broke off: {error}")
         return 1

@@ -70,6 +70,9 @@ SHAPES = (
 )
 
 
+KEYS = frozenset(shape.key for shape in SHAPES)
+
+
 class Sample(msgspec.Struct, kw_only=True):
     """One shape through one arm in one round. Microseconds unless the name says otherwise; null is not measured.
 
@@ -117,6 +120,7 @@ class Effort:
         idle_streams: the two numbers of held streams between which memory is compared.
         leaves: clients that leave, mid-stream and before the first byte each.
         skip: keys of shapes that are left out.
+        observes: whether what arms do when nothing flows, or clients leave or read slowly, is measured, too.
     """
 
     rounds: int
@@ -127,6 +131,7 @@ class Effort:
     idle_streams: tuple[int, int]
     leaves: int
     skip: frozenset[str] = frozenset()
+    observes: bool = True
 
 
 QUICK = Effort(

@@ -88,7 +88,7 @@ async def by_messages(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def by_line(scope: Scope, receive: Receive, send: Send) -> None:
     line: Line = scope["extensions"][LINE_EXTENSION]["line"]
-    assert line.body_is_here or await line.body(100) == b"body"
+    assert line.body_here(100) == b"body" or await line.body(100) == b"body"
     line.on_leave(None)
     line.begin(200, ENGINE_SAYS)
     await line.room()

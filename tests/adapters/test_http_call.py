@@ -170,6 +170,41 @@ def test_a_client_that_waits_for_leave_to_send_its_body_gets_it() -> None:
     run_bounded(main())
 
 
+def test_asking_whether_a_body_is_here_gives_no_leave_to_send_it() -> None:
+    async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
+        line: Line = scope["extensions"][LINE_EXTENSION]["line"]
+        if line.body_here(1000) is None:
+            line.begin(413, [(b"content-length", b"0")])
+            line.end(b"")
+
+    async def main() -> None:
+        async with serving(refusing) as server, connected(server.url) as client:
+            client.send(request(b"POST", b"/", b"expect: 100-continue", b"content-length: 2"))
+            assert (await client.head()).status == 413
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize(("size", "told"), [(0, b""), (3, b"xxx"), (1001, b"long")])
+def test_a_body_that_is_here_is_taken_without_waiting(size: int, told: bytes) -> None:
+    async def telling(scope: Scope, receive: Receive, send: Send) -> None:
+        line: Line = scope["extensions"][LINE_EXTENSION]["line"]
+        try:
+            taken = line.body_here(1000)
+        except BodyTooLongError:
+            taken = b"long"
+        line.begin(200, [])
+        line.end(b"late" if taken is None else taken)
+
+    async def main() -> None:
+        async with serving(telling) as server, connected(server.url) as client:
+            for _ in range(2):  # the second head is known by then
+                client.send(request(b"POST", b"/", body=b"x" * size))
+                assert (await client.reply()).body == told
+
+    run_bounded(main())
+
+
 @pytest.mark.parametrize(
     ("version", "header", "kept"),
     [(b"1.1", b"x: y", True), (b"1.1", b"connection: close", False), (b"1.0", b"connection: keep-alive", False)],

@@ -79,6 +79,7 @@ class _ReadableLine:
         self._line = line
         self._origin = origin
         self.body = line.body
+        self.body_here = line.body_here
         self.on_leave = line.on_leave
         self.write = line.write
         self.end = line.end
@@ -89,11 +90,6 @@ class _ReadableLine:
     def left(self) -> bool:
         """See Line."""
         return self._line.left
-
-    @property
-    def body_is_here(self) -> bool:
-        """See Line."""
-        return self._line.body_is_here
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:
         """See Line."""

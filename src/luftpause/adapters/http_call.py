@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from luftpause.adapters.answer_lines import line_of, size_line
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
 from luftpause.ports.asgi import Application, BodyTooLongError, ClientLeftError, Leave, Message, Scope
 from luftpause.ports.engines import Header
@@ -22,42 +23,10 @@ _FRAMING: Final = frozenset((b"connection", b"content-length", b"transfer-encodi
 """Headers that say how an answer is framed."""
 NO_CONTENT: Final = 204
 _BODILESS: Final = (NO_CONTENT, 304)
-_CONTROLS: Final = bytes({*range(32), 127} - {9})
-"""Bytes that no header may hold."""
 
 _LOGGER: Final = logging.getLogger("luftpause.http")
 
 _LAST_CHUNK: Final = b"0\r\n\r\n"
-_KEPT_MAX: Final = 1024
-_SIZE_LINES: Final[dict[int, bytes]] = {}
-"""The lines that say how long a chunk is, for short ones: nearly all chunks of a stream are about as short."""
-
-
-def _size_line(size: int) -> bytes:
-    line = _SIZE_LINES.get(size)
-    if line is None:
-        line = b"%x\r\n" % size
-        if size < _KEPT_MAX:
-            _SIZE_LINES[size] = line
-    return line
-
-
-_LINE_BYTES_KEPT: Final = 256
-_LINES: Final[dict[Header, bytes]] = {}  # most headers of an answer are those of the one before
-
-
-def _line_of(header: Header) -> bytes:
-    """Return a header as it is written; a RuntimeError where it holds what no header may."""
-    line = _LINES.get(header)
-    if line is None:
-        line = b": ".join(header)
-        if len(line.translate(None, _CONTROLS)) != len(line):
-            raise RuntimeError("a header of the answer holds a control character")
-        if len(line) <= _LINE_BYTES_KEPT:
-            if len(_LINES) >= _KEPT_MAX:
-                _LINES.clear()
-            _LINES[header] = line
-    return line
 
 
 class Wire(Protocol):
@@ -198,25 +167,29 @@ class HttpCall:
 
     # The application's side.
 
-    @property
-    def body_is_here(self) -> bool:
+    def body_here(self, limit: int) -> bytes | None:
         """See Line."""
-        return self.whole or self.left
+        if self.left:
+            raise ClientLeftError
+        if not self.whole:
+            return None
+        self._continue()
+        if self._size > limit:
+            raise BodyTooLongError
+        self._told = True
+        return self._take()
 
     async def body(self, limit: int) -> bytes:
         """See Line."""
         self._continue()
         self._room = limit
         self._collecting = True
-        while not self.left:
+        while (body := self.body_here(limit)) is None:
             if self._size > limit:
                 raise BodyTooLongError
-            if self.whole:
-                self._told = True
-                return self._take()
             self._wire.resume_reading()
             await self._arrival()
-        raise ClientLeftError
+        return body
 
     def on_leave(self, notice: Leave | None) -> None:
         """See Line."""
@@ -259,7 +232,7 @@ class HttpCall:
                     length = int(value)
                 else:
                     closing = b"close" in value.lower()
-            lines.append(_line_of(header))
+            lines.append(line_of(header))
         if closing:
             self.keep_alive = False
         elif not self.keep_alive:
@@ -287,7 +260,7 @@ class HttpCall:
         self._check_under_way()
         if self._chunked:
             if data:
-                self._wire.transport.write(b"".join((_size_line(len(data)), data, b"\r\n")))
+                self._wire.transport.write(b"".join((size_line(len(data)), data, b"\r\n")))
         elif data and not self._bodiless:
             self._write_plain(data)
         if self._length_left == 0:
@@ -301,7 +274,7 @@ class HttpCall:
             return
         self._check_under_way()
         if self._chunked:
-            frame = (_size_line(len(data)), data, b"\r\n", _LAST_CHUNK) if data else (_LAST_CHUNK,)
+            frame = (size_line(len(data)), data, b"\r\n", _LAST_CHUNK) if data else (_LAST_CHUNK,)
             self._wire.transport.write(b"".join(frame))
         elif data and not self._bodiless:
             self._write_plain(data)

@@ -201,7 +201,7 @@ class DoorProtocol(asyncio.BufferedProtocol):
 
     def _start(self, reader: RequestReader) -> HttpCall:
         """Let the application answer a request whose head is whole."""
-        parts = reader.parts
+        parts, reader.parts = reader.parts, {}  # they become the scope, which is the application's
         call = HttpCall(
             self,
             bodiless=parts["method"] == "HEAD",

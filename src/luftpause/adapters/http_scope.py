@@ -34,12 +34,11 @@ class Ends:
         }
 
     def scope(self, parts: dict[str, Any], extensions: dict[str, dict[str, object]]) -> Scope:
-        """Return the scope of one request, given what `request_parts` says of it."""
-        scope = self._common.copy()
-        scope.update(parts)
-        scope["state"] = self._app_state.copy()
-        scope["extensions"] = extensions
-        return scope
+        """Make of what `request_parts` says of a request its scope."""
+        parts.update(self._common)
+        parts["state"] = self._app_state.copy()
+        parts["extensions"] = extensions
+        return parts
 
 
 def request_parts(*, method: bytes, url: bytes, version: str, headers: list[Header]) -> dict[str, Any]:

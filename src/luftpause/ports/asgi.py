@@ -77,9 +77,13 @@ class Line(Protocol):
         """Whether the client is gone."""
         ...
 
-    @property
-    def body_is_here(self) -> bool:
-        """Whether the request has arrived whole: `body` will not wait."""
+    def body_here(self, limit: int) -> bytes | None:
+        """Return what `body` would, if the request has arrived whole; None if that would wait.
+
+        Raises:
+            BodyTooLongError: see `body`.
+            ClientLeftError: see `body`.
+        """
         ...
 
     async def body(self, limit: int) -> bytes:

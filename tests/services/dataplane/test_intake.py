@@ -7,7 +7,7 @@ from adapters.engine_http.scripted_engine import run_bounded
 from luftpause.core.dialects.failures import FailureCode
 from luftpause.ports.asgi import BodyTooLongError, ClientLeftError, Leave
 from luftpause.ports.engines import Header
-from luftpause.services.dataplane.intake import IntakeError, check_encoding, check_media_type, read_body
+from luftpause.services.dataplane.intake import IntakeError, body_here, check_encoding, check_media_type, read_body
 from luftpause.services.dataplane.settings import DataplaneSettings
 
 SMALL = DataplaneSettings(max_body_bytes=10)
@@ -17,9 +17,13 @@ class LyingLine:
     """A line whose body never ends, or is what the test says."""
 
     def __init__(self, body: bytes | Exception | None = None) -> None:
-        self.body_is_here = body is not None
         self.left = False
         self._body = body
+
+    def body_here(self, limit: int) -> bytes | None:
+        if isinstance(self._body, Exception):
+            raise self._body
+        return self._body
 
     async def body(self, limit: int) -> bytes:
         if self._body is None:
@@ -49,6 +53,8 @@ class LyingLine:
 
 
 def test_a_body_that_is_here_is_returned() -> None:
+    assert body_here(LyingLine(b"1234567890"), SMALL) == b"1234567890"
+    assert body_here(LyingLine(), SMALL) is None
     assert run_bounded(read_body({b"content-length": b"10"}, LyingLine(b"1234567890"), SMALL)) == b"1234567890"
 
 
@@ -59,6 +65,12 @@ def test_a_body_past_the_limit_is_refused_without_reading_on(headers: dict[bytes
     with pytest.raises(IntakeError) as refused:
         run_bounded(read_body(headers, line, SMALL))
 
+    assert refused.value.failure.code is FailureCode.BODY_TOO_LARGE
+
+
+def test_a_body_that_is_here_and_too_long_is_refused() -> None:
+    with pytest.raises(IntakeError) as refused:
+        body_here(LyingLine(BodyTooLongError()), SMALL)
     assert refused.value.failure.code is FailureCode.BODY_TOO_LARGE
 
 

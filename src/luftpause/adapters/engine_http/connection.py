@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from luftpause.adapters.engine_http.exchange import HttpExchange
+from luftpause.adapters.engine_http.exchange import Answers, HttpExchange
 
 SMALL_BODY_BYTES: Final = 16 * 1024
 """Bodies up to here are joined with their header: one write, one packet train."""
@@ -56,6 +56,7 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
+        "_answers",
         "_buffer",
         "_drained",
         "_exchange",
@@ -79,6 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         self.idle_since = 0.0
         self._loop = loop
         self._buffer = buffer
+        self._answers = Answers()
         self._exchange: HttpExchange | None = None
         self._drained: asyncio.Future[None] | None = None
         self._written = True
@@ -97,7 +99,7 @@ class Connection(asyncio.BufferedProtocol):
             EngineUnreachableError: the connection closed before any byte of an answer.
             EngineBrokeError: what arrived was no answer.
         """
-        exchange = self._exchange = HttpExchange(self, method=method, loop=self._loop)
+        exchange = self._exchange = HttpExchange(self, self._answers, method=method, loop=self._loop)
         try:
             if len(body) <= AT_ONCE_BYTES:
                 self._write_at_once(head, body)

@@ -45,17 +45,55 @@ class Wire(Protocol):
         ...
 
 
+class Answers:
+    """Parses the answers of one connection: what it finds is told to the exchange that is under way.
+
+    One parser for all of them: making one looks ten methods up.
+    """
+
+    __slots__ = ("exchange", "parser")
+
+    def __init__(self) -> None:
+        self.exchange: HttpExchange | None = None
+        self.parser = httptools.HttpResponseParser(self)
+
+    def on_message_begin(self) -> None:
+        """Parser callback."""
+        if self.exchange is not None:
+            self.exchange.on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Parser callback."""
+        if self.exchange is not None:
+            self.exchange.on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Parser callback."""
+        if self.exchange is not None:
+            self.exchange.on_headers_complete()
+
+    def on_body(self, data: bytes) -> None:
+        """Parser callback."""
+        if self.exchange is not None:
+            self.exchange.on_body(data)
+
+    def on_message_complete(self) -> None:
+        """Parser callback."""
+        if self.exchange is not None:
+            self.exchange.on_message_complete()
+
+
 class HttpExchange:
     """Implements `ports.engines.Exchange`."""
 
     __slots__ = (
+        "_answers",
         "_bodiless",
         "_complete",
         "_error",
         "_full",
         "_loop",
         "_more",
-        "_parser",
         "_paused",
         "_pieces",
         "_quiet",
@@ -68,7 +106,7 @@ class HttpExchange:
         "status",
     )
 
-    def __init__(self, wire: Wire, *, method: bytes, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, wire: Wire, answers: Answers, *, method: bytes, loop: asyncio.AbstractEventLoop) -> None:
         self.status = 0
         self.headers: list[Header] = []
         self.bytes_seen = False
@@ -83,7 +121,8 @@ class HttpExchange:
         self._error: Exception | None = None
         self._take: Take | None = None
         self._full = False
-        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+        self._answers: Answers | None = answers
+        answers.exchange = self
 
     async def head(self) -> None:
         """Return when status and headers have arrived.
@@ -140,20 +179,21 @@ class HttpExchange:
 
     def close(self) -> None:
         """Give the connection back if the answer is complete, else close it at once."""
-        wire, self._wire, self._parser = self._wire, None, None
-        if wire is not None:
+        wire, answers, self._wire, self._answers = self._wire, self._answers, None, None
+        if wire is not None and answers is not None:
+            answers.exchange = None
             wire.release(reusable=self._complete and self._reusable and not self._paused)
             self._error = self._error or EngineBrokeError("the exchange was closed")
 
     def feed(self, data: bytes | memoryview) -> None:
         """Take in what the socket received."""
-        parser = self._parser
-        if parser is None:
+        answers = self._answers
+        if answers is None:
             return
         self.bytes_seen = True
         self._quiet += len(data)
         try:
-            parser.feed_data(data)
+            answers.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._fail(EngineBrokeError("it switched to another protocol, unasked"))
         except httptools.HttpParserError as error:
@@ -191,20 +231,20 @@ class HttpExchange:
         self._wake()
 
     def on_message_begin(self) -> None:
-        """Parser callback: an answer begins; a second one was not asked for."""
+        """An answer begins; a second one was not asked for."""
         self._reusable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Parser callback: one header line, or a trailer, which is dropped."""
+        """Take one header line, or a trailer, which is dropped."""
         if not self.status:
             self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """Parser callback: the header is whole."""
-        parser = self._parser
-        if self.status or parser is None:
+        """The header is whole."""
+        answers = self._answers
+        if self.status or answers is None:
             return
-        status = parser.get_status_code()
+        status = answers.parser.get_status_code()
         if status < 200:
             self.headers.clear()
             return
@@ -212,7 +252,7 @@ class HttpExchange:
             self._fail(EngineBrokeError(f"its answer has the status {status}"))
             return
         self.status = status
-        self._reusable = parser.should_keep_alive()
+        self._reusable = answers.parser.should_keep_alive()
         self._quiet = 0
         if self._bodiless:
             self._complete, self._reusable = True, False
@@ -220,7 +260,7 @@ class HttpExchange:
             self._wire.resume_writing()
 
     def on_body(self, data: bytes) -> None:
-        """Parser callback: a piece of the body."""
+        """Take a piece of the body."""
         if self._complete:
             return
         self._pieces.append(data)
@@ -232,7 +272,7 @@ class HttpExchange:
             self._wire.pause_reading()
 
     def on_message_complete(self) -> None:
-        """Parser callback: the answer, or an informational one before it, is whole."""
+        """The answer, or an informational one before it, is whole."""
         if self.status:
             self._complete = True
 

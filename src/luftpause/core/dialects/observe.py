@@ -195,12 +195,19 @@ _NULL: Final = Raw(b"null")
 
 class _Answer(Struct):
     choices: list[_Choice] | None = None
-    usage: Raw = _NULL
+    usage: _Usage | None = None
+    error: Raw = _NULL
+
+
+class _OddAnswer(Struct):
+    """One whose usage may be anything: what stands beside it counts."""
+
+    choices: list[_Choice] | None = None
     error: Raw = _NULL
 
 
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
-_USAGE: Final = msgspec.json.Decoder(_Usage | None)
+_ODD_ANSWER: Final = msgspec.json.Decoder(_OddAnswer)
 _DONE: Final = b"[DONE]"
 _MARKERS: Final = (
     Marker(b'finish_reason":', b'"'),
@@ -253,16 +260,28 @@ class _Findings:
         try:
             answer = _ANSWER.decode(document)
         except _UNREADABLE:
+            self._take_odd(document)
             return
-        for choice in answer.choices or ():
+        if answer.usage is not None:
+            self._usage = _told(answer.usage)
+        self._take(answer.choices, answer.error)
+
+    def _take_odd(self, document: bytes) -> None:
+        """Add what a document says beside a usage that cannot be read."""
+        try:
+            answer = _ODD_ANSWER.decode(document)
+        except _UNREADABLE:
+            return
+        self._take(answer.choices, answer.error)
+
+    def _take(self, choices: list[_Choice] | None, error: Raw) -> None:
+        for choice in choices or ():
             if choice.finish_reason and not self._finish:
                 self._finish = choice.finish_reason
             self._add_calls(choice, choice.delta)
             self._add_calls(choice, choice.message)
-        if answer.usage is not _NULL:
-            self._usage = _usage(answer.usage) or self._usage
-        if answer.error is not _NULL:
-            self._error = self._error or error_said(answer.error)
+        if error is not _NULL:
+            self._error = self._error or error_said(error)
             self.over = self.over or bool(self._error)
 
     def _add_calls(self, choice: _Choice, message: _Message | None) -> None:
@@ -289,13 +308,7 @@ class _Findings:
             self._names[place] = (name + said)[:TOOL_CHARS_MAX]
 
 
-def _usage(raw: Raw) -> Usage | None:
-    try:
-        usage = _USAGE.decode(raw)
-    except _UNREADABLE:
-        return None
-    if usage is None:
-        return None
+def _told(usage: _Usage) -> Usage:
     details = usage.prompt_tokens_details
     return Usage(
         prompt_tokens=usage.prompt_tokens,

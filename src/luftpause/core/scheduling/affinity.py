@@ -5,6 +5,7 @@ Idle runs, and runs whose home was lost, go where the fewest turns are in flight
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from immutables import Map
 
@@ -17,6 +18,11 @@ from luftpause.core.scheduling.state import Life, Pool, Replica, Run, Service, s
 
 Replicas = Map[ReplicaId, Replica]
 Serving = Map[Service, tuple[ReplicaId, ...]]
+
+_HOME: Final = PlacedBecause.HOME
+_HOME_LOST: Final = PlacedBecause.HOME_LOST
+_LEAST_LOADED: Final = PlacedBecause.LEAST_LOADED
+"""Looking one up in its enum costs more than the rest of `why_placed`."""
 
 
 def bound_to(replicas: Replicas, run: Run) -> Replica | None:
@@ -143,10 +149,10 @@ def nearest(among: Iterable[Replica]) -> Replica | None:
 def why_placed(replicas: Replicas, run: Run | None, chosen: Replica) -> PlacedBecause:
     """Explain a choice."""
     if run is None or run.home is None:
-        return PlacedBecause.LEAST_LOADED
+        return _LEAST_LOADED
     home = bound_to(replicas, run)
     if home is not None and home.replica == chosen.replica:
-        return PlacedBecause.HOME
+        return _HOME
     if run.phase is not RunPhase.IDLE and pinned_to(replicas, run) is None:
-        return PlacedBecause.HOME_LOST
-    return PlacedBecause.LEAST_LOADED
+        return _HOME_LOST
+    return _LEAST_LOADED

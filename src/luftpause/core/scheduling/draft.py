@@ -162,7 +162,7 @@ class Draft:
         self._keep_room(keeps_room(self.replicas, old), keeps_room(self.replicas, run))
         if run.kept or (old is not None and old.kept):
             self._keep_tokens(old, run)
-        if part not in self.run_deadlines.bucket_of and run.at_rest:
+        if run.at_rest and part not in self.run_deadlines.bucket_of:
             bucket = self.run_deadlines.bucket(run.rests_since + self.limits.run_idle_expiry_s)
             self.run_deadlines = self.run_deadlines.put(part, bucket)
         if run.held and old is not None and tied_to(self.replicas, old) != tied_to(self.replicas, run):

@@ -50,8 +50,21 @@ def check_encoding(headers: dict[bytes, bytes]) -> None:
     raise IntakeError(Failure(code=FailureCode.UNSUPPORTED_MEDIA_TYPE, message=message))
 
 
+def body_here(line: Line, settings: DataplaneSettings) -> bytes | None:
+    """Return the whole body, None if it is still under way: then `read_body` waits for it.
+
+    Raises:
+        IntakeError: 413 when it is too long.
+        ClientLeftError: the client left.
+    """
+    try:
+        return line.body_here(settings.max_body_bytes)
+    except BodyTooLongError as error:
+        raise IntakeError(_too_large(settings.max_body_bytes)) from error
+
+
 async def read_body(headers: dict[bytes, bytes], line: Line, settings: DataplaneSettings) -> bytes:
-    """Return the whole body.
+    """Return the whole body once it is there.
 
     Raises:
         IntakeError: 413 when it is too long, at once if its length is announced; 408 when it takes too long.
@@ -59,8 +72,6 @@ async def read_body(headers: dict[bytes, bytes], line: Line, settings: Dataplane
     """
     limit = settings.max_body_bytes
     try:
-        if line.body_is_here:
-            return await line.body(limit)
         announced = headers.get(b"content-length")
         if announced is not None and int(announced) > limit:
             raise IntakeError(_too_large(limit))

@@ -44,7 +44,18 @@ class PassingAnswer:
         observer: what looks at it; None where it is a failure, which nothing looks at.
     """
 
-    __slots__ = ("_dialect", "_listener", "_said", "_timer", "back", "exchange", "observer", "placement", "stream")
+    __slots__ = (
+        "_dialect",
+        "_is_measured",
+        "_listener",
+        "_said",
+        "_timer",
+        "back",
+        "exchange",
+        "observer",
+        "placement",
+        "stream",
+    )
 
     def __init__(self, asked: Asked, forwarded: Forwarded, placement: Placement, exchange: Exchange) -> None:
         self.exchange = exchange
@@ -55,6 +66,7 @@ class PassingAnswer:
             self.back = way_back(forwarded.back, forwarded.assembles, wants_stream=asked.stream, is_stream=self.stream)
         self.observer = _observer(asked, self.back, exchange, stream=self.stream)
         self._timer: asyncio.TimerHandle | None = None
+        self._is_measured = any(name == b"content-length" for name, _ in exchange.headers)
         self._dialect = asked.dialect.name
         self._said: Said | None = asked.said
         self._listener: AnswerText | None = None
@@ -70,7 +82,7 @@ class PassingAnswer:
     @property
     def _has_length(self) -> bool:
         """Whether its client is told its length."""
-        return self.back is None and b"content-length" in [name for name, _ in self.exchange.headers]
+        return self.back is None and self._is_measured
 
     @property
     def takes_signs(self) -> bool:

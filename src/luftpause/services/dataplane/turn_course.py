@@ -8,7 +8,7 @@ of its run may follow at once.
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from luftpause.core.dialects.dialect import UnfitAnswerError
@@ -196,24 +196,24 @@ class TurnCourse:
             self._asked = None
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
-            await self._answer(answer)
+            await self._answering(answer)
         except (EngineBrokeError, UnfitAnswerError) as error:
             cause = self._engine_failed(placement, error)
             await self._break_off(Failure(code=FailureCode.ENGINE_FAILED, message=cause), cause)
         return None
 
-    async def _answer(self, answer: PassingAnswer) -> None:
+    def _answering(self, answer: PassingAnswer) -> Awaitable[None]:
+        """Return what answers the client."""
         answer.check_readable()
         if self._head_sent and self._wants_stream:
             answer.become_stream()
         if answer.observer is None and (self._head_sent or answer.back is not None or is_odd_refusal(answer.exchange)):
-            await self._refuse(answer)
-        elif answer.back is not None and not (self._wants_stream and answer.stream):
-            await self._answer_whole(answer)
-        else:
-            if not (answer.takes_signs and self._wants_stream):
-                self._stop_keepalive()
-            await self._pass_on(answer)
+            return self._refuse(answer)
+        if answer.back is not None and not (self._wants_stream and answer.stream):
+            return self._answer_whole(answer)
+        if not (answer.takes_signs and self._wants_stream):
+            self._stop_keepalive()
+        return self._pass_on(answer)
 
     def _note(self, placement: Placement, forwarded: Forwarded, exchange: Exchange) -> None:
         """Remember what an answer shows beside itself."""

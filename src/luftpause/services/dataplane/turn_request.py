@@ -22,7 +22,7 @@ from luftpause.services.dataplane.answers import send_failure
 from luftpause.services.dataplane.counts import GONE
 from luftpause.services.dataplane.forwarding import Asked
 from luftpause.services.dataplane.headers import BadHeaderError, Standing, for_engine, run_to_echo, shared, standing_of
-from luftpause.services.dataplane.intake import IntakeError, check_encoding, check_media_type, read_body
+from luftpause.services.dataplane.intake import IntakeError, body_here, check_encoding, check_media_type, read_body
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_course import TurnCourse
 from luftpause.services.dataplane.turn_spans import trace_in, with_trace
@@ -53,7 +53,12 @@ _READ: Final = "turn"
 async def serve_turn(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> None:
     """Serve one request."""
     try:
-        course = await _take_in(around, target, call, headers)
+        read = _read_head(around, call, headers)
+        body = body_here(call.line, around.settings)
+        if body is None:
+            body = await read_body(headers, call.line, around.settings)
+        course = _course(around, target, call, headers, read, body)
+        del body  # the course alone holds it now
     except ClientLeftError:
         around.counts.of(None).answered(GONE)
         return
@@ -68,11 +73,11 @@ async def serve_turn(around: Surroundings, target: Target, call: ClientCall, hea
     await send_failure(call.send, run_to_echo(headers), failure, dialect=target.dialect)
 
 
-async def _take_in(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> TurnCourse:
-    """Return the course of the turn that a request asks for; the course alone holds the body then."""
-    read = _read_head(around, call, headers)
+def _course(
+    around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes], read: ReadHead, body: bytes
+) -> TurnCourse:
+    """Return the course of the turn that a request asks for."""
     standing, harness = read.standing, read.harness
-    body = await read_body(headers, call.line, around.settings)
     found = target.dialect.peek(target.path, body, with_identity=standing.run is None and not harness.session)
     said = None
     if standing.run is None and not harness.session and not found.tool_calls and found.shape is TurnShape.IN_RUN:

@@ -86,6 +86,7 @@ class SchedulerService:
         self._timer: asyncio.TimerHandle | None = None
         self._clock: Callable[[], float] | None = None
         self._started_at: float | None = None
+        self._tells_placements = False
         self._closed = False
 
     @property
@@ -113,6 +114,7 @@ class SchedulerService:
     def start(self) -> None:
         """Begin. Needs the running event loop."""
         self._started_at = self.now()
+        self._tells_placements = _log.isEnabledFor(logging.DEBUG)  # asking at each turn runs in Python
 
     def close(self) -> None:
         """Refuse every held turn, and all that come later. Calling it again changes nothing."""
@@ -341,7 +343,7 @@ class SchedulerService:
                 assert_never(action)
 
     def _place(self, action: PlaceTurn) -> None:
-        if _log.isEnabledFor(logging.DEBUG):
+        if self._tells_placements:
             _log.debug("turn_placed", extra=placed_fields(action))
         replica = self._state.replicas[action.replica]
         spec, turn = replica.spec, self._state.turns[action.turn]
