@@ -1,57 +1,16 @@
-"""The clients that are tried, how each is started, and what has to come of it.
+"""The clients that are tried. How a client is told of the MCP door is what `luftpause connect` says."""
 
-`{base}` in arguments, environment and files stands for the LLM door, `{mcp}` for the MCP door, `{home}` for a folder of
-the client's own, `{programs}` and `{examples}` for folders of this repository. How a client is told of the MCP door is
-what `luftpause connect` says.
-"""
-
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
+from clients.case import CALL, MODEL, PLANNER, Case
+from clients.shell_programs import COPILOT_WIRES, PI_WIRES, continue_cli, copilot, pi, qwen
 from luftpause.cli.connecting.clients import CLIENTS
 from luftpause.cli.connecting.merging import merged
 from luftpause.cli.connecting.steps import Addresses, Door, Format, Fragment
 
-MODEL: Final = "fake"
-PLANNER: Final = "planner"
-"""The model of a client that is an MCP client too: it follows a plan. Its sub-agents are on MODEL."""
-
-CALL: Final = "Say hello. [tools:1] [tool:{tool}] [arg:{argument}=echo hello]"
-"""One round of one call of a shell."""
-
 NESTED: Final = "Run it. {{tools:1}} {{parallel:1}} {{tokens:12}} {{tool:{tool}}} {{arg:{argument}=echo hello}}"
 """The same, as it is handed on to a sub-agent."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One run of one client.
-
-    Attributes:
-        package: what it is installed as.
-        folder: where in the clients' folder it lies: `python`, or a folder of its own for a program from npm.
-        runs: how many runs it has to make, sub-agents included.
-        children: how many of them have to be known as sub-agents.
-        calls: how many tool calls there have to be, at least.
-        open_calls: how many runs end in a call, since the client takes one for its answer.
-        files: to be written into its home before it starts.
-        look_ups: how many sub-agents it lets look something up, through the MCP door.
-        at_once: whether it spawns them together, or runs one after another.
-    """
-
-    name: str
-    package: str
-    folder: str
-    wire: str
-    command: tuple[str, ...]
-    runs: int = 1
-    children: int = 0
-    calls: int = 1
-    open_calls: int = 0
-    env: dict[str, str] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
-    look_ups: int = 0
-    at_once: bool = False
 
 
 def program(
@@ -80,6 +39,27 @@ PYTHON: Final = [
     *program("langgraph_agents", "langgraph", ("chat", "responses", "messages"), runs=2),
     *program("pydantic_agents", "pydantic-ai-slim", ("chat", "responses", "messages", "gemini"), runs=2),
     *program("smol_agents", "smolagents", ("chat",), runs=2, open_calls=2),
+    *program("litellm_package", "litellm", ("chat", "responses", "messages", "gemini"), folder="litellm"),
+]
+
+NODE: Final = [
+    Case(
+        name=name,
+        package=package,
+        folder="javascript",
+        wire=wire,
+        calls=6,
+        command=("node", f"{{programs}}/{name}.cjs", "{base}", wire),
+        env={"NODE_PATH": "{own}/node_modules"},
+    )
+    for name, package, wires in (
+        ("openai_node", "openai", ("chat", "responses")),
+        ("anthropic_node", "@anthropic-ai/sdk", ("messages",)),
+        ("google_genai_node", "@google/genai", ("gemini",)),
+        ("ai_sdk", "ai", ("chat", "responses", "messages", "gemini")),
+        ("openai_agents_node", "@openai/agents", ("chat", "responses")),
+    )
+    for wire in wires
 ]
 
 EXAMPLES: Final = [
@@ -228,6 +208,10 @@ PROGRAMS: Final = [
     ),
     gemini(CALL.format(tool="run_shell_command", argument="command")),
     gemini(agents("invoke_agent", "run_shell_command", "command", agent_name="generalist"), runs=3, calls=4),
+    *(pi(wire, CALL.format(tool="bash", argument="command")) for wire in PI_WIRES),
+    *(copilot(wire, CALL.format(tool="bash", argument="command") + " [arg:description=x]") for wire in COPILOT_WIRES),
+    continue_cli(CALL.format(tool="Bash", argument="command")),
+    qwen(CALL.format(tool="run_shell_command", argument="command")),
 ]
 
 
@@ -283,4 +267,4 @@ MCP_CLIENTS: Final = [
     looking_up(OPENCODE_CONNECTED, 1, at_once=True, known=False),
 ]
 
-CASES: Final = [*PYTHON, *EXAMPLES, *PROGRAMS, *MCP_CLIENTS]
+CASES: Final = [*PYTHON, *EXAMPLES, *NODE, *PROGRAMS, *MCP_CLIENTS]

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from clients.cases import MODEL
+from clients.case import MODEL
 
 _HANDLE: Final = re.compile(r"run_[A-Za-z0-9_-]{22}")
 _TASK: Final = "[tools:1] [tool:lookup] look up city number {number}"

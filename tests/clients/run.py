@@ -17,7 +17,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from clients.cases import CASES, PLANNER, Case
+from clients.case import PLANNER, Case
+from clients.cases import CASES
 from clients.plans import Plan
 from clients.recorded import Recorded, recorded_in
 from stories.programs import Program, running
@@ -102,7 +103,9 @@ def planned(url: str) -> str:
 
 def ran(folder: Path, case: Case, home: Path, doors: Program) -> tuple[int | None, str]:
     """Return exit code and output of a client; None: it took too long."""
+    own = folder / case.folder
     known = {
+        "own": str(own),
         "base": doors.url("dataplane"),
         "mcp": doors.url("runtime") + "/mcp",
         "home": str(home),
@@ -118,7 +121,6 @@ def ran(folder: Path, case: Case, home: Path, doors: Program) -> tuple[int | Non
     for path, text in case.files.items():
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(filled(text))
-    own = folder / case.folder
     bins = [own / "bin", own / "node_modules/.bin", folder / "node/node_modules/node/bin"]
     environment = {
         "HOME": str(home),

@@ -1,6 +1,6 @@
 import json
 
-from clients.cases import MODEL
+from clients.case import MODEL
 from clients.plans import Plan
 
 Call = tuple[str, dict[str, object]]

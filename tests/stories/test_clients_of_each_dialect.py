@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clients.cases import PYTHON, Case
+from clients.case import Case
+from clients.cases import PYTHON
 from clients.run import tried
 
 pytestmark = pytest.mark.timeout(120)

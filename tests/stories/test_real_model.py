@@ -57,6 +57,17 @@ def client(up: Program) -> Iterator[OpenAI]:
         yield client
 
 
+def test_an_answer_that_goes_on_from_the_assistants_words_begins_with_them(client: OpenAI) -> None:
+    """llama-server says them again in a whole answer, and not in a stream, which it is asked for as a rule."""
+    messages: list[ChatCompletionMessageParam] = [
+        {"role": "user", "content": "Name a river."},
+        {"role": "assistant", "content": "The river"},
+    ]
+    said = client.chat.completions.create(model=MODEL, messages=messages, max_tokens=5).choices[0].message.content
+    assert said is not None
+    assert said.startswith("The river")
+
+
 def test_a_streamed_chat_gets_real_tokens_one_by_one(client: OpenAI) -> None:
     pieces: list[str] = []
     finish = None

@@ -278,6 +278,9 @@ def test_a_kept_connection_that_dies_within_its_header_is_not_tried_again() -> N
         (b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n", "another protocol"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"a" * (QUIET_BYTES_MAX + 1), "exceeds 64 KiB"),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * (QUIET_BYTES_MAX // 20), "exceeds 64 KiB"),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"a" * QUIET_BYTES_MAX + b"\r\ncontent-length: 0\r\n\r\n", "exceeds 64 KiB"),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", "'gzip, chunked'"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Gzip\r\n\r\nab", "'Gzip'"),
     ],
 )
 def test_what_is_no_answer_is_named(raw: bytes, message: str) -> None:
@@ -285,6 +288,15 @@ def test_what_is_no_answer_is_named(raw: bytes, message: str) -> None:
         async with replying(raw).listening() as engine:
             with pytest.raises(EngineBrokeError, match=message):
                 await ask(HttpEngines(), engine.url)
+
+    run_bounded(main())
+
+
+def test_a_long_body_beside_its_header_makes_no_long_header() -> None:
+    async def main() -> None:
+        body = b"a" * (2 * QUIET_BYTES_MAX)
+        async with replying(answer(body)).listening() as engine:
+            assert await ask(HttpEngines(), engine.url) == (200, body)
 
     run_bounded(main())
 

@@ -101,9 +101,15 @@ def test_llama_server_is_asked_for_a_stream_by_who_wants_none() -> None:
         ('"logprobs":true,"tools":[]', True),
         ('"logprobs":true', True),
         ('"tools":[{"a":{"logprobs":true}}]', True),
+        ('"messages":[{"role":"user"},{"content":"The","role":"assistant"}]', False),
+        ('"messages":[{"role":"assistant"},{"role":"user"}],"tools":[{"role":"assistant"}]', True),
+        ('"messages":[{"role":["assistant"]}]', True),
+        ('"messages":"assistant","x":"assistant"', True),
+        ('"messages":[],"x":"assistant"', True),
+        ('"x":"assistant"', True),
     ],
 )
-def test_llama_server_is_asked_for_no_stream_that_it_refuses(more: str, is_streamed: bool) -> None:
+def test_llama_server_is_asked_for_no_stream_that_it_refuses_or_says_otherwise(more: str, is_streamed: bool) -> None:
     body = b'{"model":"m",%b}' % more.encode()
     forwarded = forward(asked(body=body), placement(EngineKind.LLAMA_CPP), speaks=True)
 

@@ -140,6 +140,10 @@ def test_what_stands_alone_has_its_path_too_and_is_not_named_as_a_conversation(p
         ("/v1/responses/resp_1", False),
         ("/v1/messagesx", False),
         ("/v1/models", False),
+        ("/v1/models/llama3.2:1b", False),
+        ("/v1/models/m:Q4_K_M", False),
+        ("/v1/models/m:latest", False),
+        ("/v1/models/predict", False),
         ("", False),
     ],
 )
@@ -150,7 +154,21 @@ def test_a_failure_is_told_in_the_dialect_of_its_path(path: str, as_in_messages:
     assert told["error"]["message"] == "no"
 
 
-@pytest.mark.parametrize("path", ["/v1/models/m:generateContent", "/v1beta/models/m:countTokens", "/v1beta/models"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/models/m:generateContent",
+        "/v1beta/models/m:countTokens",
+        "/v1beta/models",
+        "/v1beta/cachedContents",
+        "/v1/models/m:embedContent",
+        "/v1/models/a/b:1:batchEmbedContents",
+        "/models/m:streamGenerateContent",
+        "/v1alpha/models/m:generateContent",
+        "/v1/publishers/google/models/m:predict",
+        "/v1/models/m\n:predictLongRunning",
+    ],
+)
 def test_a_failure_below_geminis_paths_is_told_as_gemini_tells_it(path: str) -> None:
     told = json.loads(error_at(path, Failure(code=FailureCode.UNAUTHORIZED, message="no")))
     assert told == {"error": {"code": 401, "message": "no", "status": "UNAUTHENTICATED"}}

@@ -23,6 +23,9 @@ QUIET_BYTES_MAX: Final = 64 * 1024
 
 TLS_ALERT: Final = b"\x15\x03"
 """How a server that expected TLS begins its complaint."""
+_PLAIN_TRANSFERS: Final = frozenset((b"chunked", b"identity"))
+"""Under another one its bytes are not what its content-type says, and the header that tells so ends here."""
+_TOO_LONG: Final = f"its header exceeds {QUIET_BYTES_MAX // 1024} KiB"
 
 
 class Wire(Protocol):
@@ -204,7 +207,7 @@ class HttpExchange:
             self._fail(EngineBrokeError(f"its answer is {cause}"))
         else:
             if self._quiet > QUIET_BYTES_MAX:
-                self._fail(EngineBrokeError(f"its header exceeds {QUIET_BYTES_MAX // 1024} KiB"))
+                self._fail(EngineBrokeError(_TOO_LONG))
         if self._take is not None:
             self._hand_over()
         if self._take is None or self._full or self._error is not None:
@@ -250,6 +253,10 @@ class HttpExchange:
             return
         if status > 599:
             self._fail(EngineBrokeError(f"its answer has the status {status}"))
+            return
+        unfit = _unfit(self.headers, self._quiet)
+        if unfit:
+            self._fail(EngineBrokeError(unfit))
             return
         self.status = status
         self._reusable = answers.parser.should_keep_alive()
@@ -320,3 +327,13 @@ class HttpExchange:
             self._more = None
             if not more.done():
                 more.set_result(None)
+
+
+def _unfit(headers: list[Header], received: int) -> str:
+    """Return why an answer with this header is none, empty if it is one. `received`: its bytes so far."""
+    if received > QUIET_BYTES_MAX and sum(len(name) + len(value) + 4 for name, value in headers) > QUIET_BYTES_MAX:
+        return _TOO_LONG
+    for name, value in headers:
+        if name == b"transfer-encoding" and value.lower() not in _PLAIN_TRANSFERS:
+            return f"its answer is transferred as {value.decode('ascii', 'backslashreplace')[:100]!r}, not 'chunked'"
+    return ""

@@ -192,14 +192,35 @@ def _names(body: bytes, member: str) -> bool:
 
 
 def _is_never_streamed(body: bytes) -> bool:
-    """Say whether llama-server (b11549) refuses to stream what it answers whole: log probabilities beside tools."""
-    if b'"logprobs"' not in body or b'"tools"' not in body:
-        return False
+    """Say whether llama-server (b11549) streams something else than it answers whole.
+
+    It refuses log probabilities beside tools, and leaves out the words of the assistant from which an answer goes on.
+    """
     try:
-        asked = read_members(body, ("logprobs", "tools"), "messages")
-    except BadRequestError:
+        if b'"logprobs"' in body and b'"tools"' in body:
+            asked = read_members(body, ("logprobs", "tools"), "messages")
+            if asked.get("logprobs") and asked.get("tools"):
+                return True
+        return b'"assistant"' in body and _goes_on_from_assistant(body)
+    except (BadRequestError, msgspec.DecodeError):
         return False
-    return bool(asked.get("logprobs")) and bool(asked.get("tools"))
+
+
+class _Role(msgspec.Struct):
+    role: str = ""
+
+
+def _goes_on_from_assistant(body: bytes) -> bool:
+    """Say whether the last message of a chat is the assistant's.
+
+    Raises:
+        BadRequestError, msgspec.DecodeError: it is no chat that can be read.
+    """
+    messages = read_members(body, (), "messages").get("messages")
+    if not isinstance(messages, msgspec.Raw):
+        return False
+    last = msgspec.json.decode(messages, type=list[msgspec.Raw])[-1:]
+    return any(msgspec.json.decode(message, type=_Role).role == "assistant" for message in last)
 
 
 def _is_one_completion(body: bytes) -> bool:

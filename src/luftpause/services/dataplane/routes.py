@@ -12,7 +12,7 @@ from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.gemini.count_tokens import GeminiCountTokens
 from luftpause.core.dialects.gemini.dialect import Gemini
-from luftpause.core.dialects.gemini.paths import is_called, is_counted, wants_events
+from luftpause.core.dialects.gemini.paths import is_below, is_called, is_counted, wants_events
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
 from luftpause.core.dialects.pass_through import PassThrough
@@ -41,7 +41,6 @@ _SINGLE: Final[dict[str, Dialect]] = {
     "/detokenize": _TOKENIZE,
 }
 _ELSEWHERE: Final = _DIALECTS["/v1/chat/completions"]
-_GEMINI_ONLY: Final = "/v1beta/"
 _GEMINI_ARRAYS: Final = Gemini(events=False)
 _GEMINI_EVENTS: Final = Gemini(events=True)
 _GEMINI_COUNTS: Final = GeminiCountTokens()
@@ -69,7 +68,7 @@ def dialect_at(path: str) -> Dialect:
     dialect = dialect_for(path)
     if dialect is not None:
         return dialect
-    if path.startswith(_GEMINI_ONLY):
+    if is_below(path):
         return _GEMINI_ARRAYS
     return next((each for above, each in _DIALECTS.items() if path.startswith(f"{above}/")), _ELSEWHERE)
 

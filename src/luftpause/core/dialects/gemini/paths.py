@@ -10,6 +10,8 @@ from luftpause.core.model.ids import ModelName
 
 _PATH: Final = re.compile(r"/v1(?:beta)?/models/(?P<model>.*):(?P<stream>generateContent|streamGenerateContent)")
 _COUNTED: Final = re.compile(r"/v1(?:beta)?/models/(?P<model>.*):countTokens")
+_VERBS: Final = ("Content", "Contents", "Tokens", "LongRunning", "predict")
+"""How all that can be done with a model ends; no tag of a model does."""
 _AS_EVENTS: Final = (b"alt=sse", b"$alt=sse", b"%24alt=sse")
 
 
@@ -50,6 +52,12 @@ def counted_model(path: str) -> ModelName:
     found = _COUNTED.fullmatch(path)
     assert found is not None, "only paths that are known come here"
     return model_in({"model": found["model"]})
+
+
+def is_below(path: str) -> bool:
+    """Say whether whoever asks for a path is a Gemini client, also where nothing is there: some ask below `/v1` too."""
+    above, _, verb = path.rpartition(":")
+    return path.startswith("/v1beta/") or ("/models/" in above and verb.endswith(_VERBS))
 
 
 def wants_events(query: bytes) -> bool:
