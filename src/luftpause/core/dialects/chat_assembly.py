@@ -47,6 +47,11 @@ class _Assembly(ABC):
     def _begun(self) -> _Choice:
         """Return a choice of which nothing has come."""
 
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return ""
+
     def feed(self, data: bytes) -> bytes:
         """Take the next piece of the stream. Nothing of it can be sent yet.
 
@@ -81,12 +86,12 @@ class _Assembly(ABC):
 
     def _take_block(self, block: bytes) -> None:
         for event in split_events(block, ANSWER_BYTES_MAX):
-            data = data_of(event)
+            data = data_of(event).strip()
             if data and data != _DONE:
                 try:
-                    chunk = _object(msgspec.json.decode(data))
-                except (msgspec.DecodeError, RecursionError):
-                    continue  # the client would have been sent it, and could not have read it either
+                    chunk = msgspec.json.decode(data, type=Json)
+                except (msgspec.DecodeError, RecursionError) as error:
+                    raise UnfitAnswerError("it sent an event that is no piece of an answer") from error
                 self._take_chunk(chunk)
 
     def _take_chunk(self, chunk: Json) -> None:

@@ -160,6 +160,11 @@ class LabelBack:
         self._labels = labels
         self._pieces: list[bytes] = []
 
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return ""
+
     def feed(self, data: bytes) -> bytes:
         """See `WayBack.feed`."""
         self._pieces.append(data)
