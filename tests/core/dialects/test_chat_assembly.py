@@ -232,6 +232,17 @@ def test_an_event_that_cannot_be_read_makes_no_answer_with_a_hole(garbage: bytes
         assembly.feed(b"data: " + garbage + b"\n\n")
 
 
+def test_what_follows_the_end_is_none_of_the_answer() -> None:
+    assert assembled(TEXT + TEXT) == assembled(TEXT)
+    assert assembled(TEXT.replace(b"[DONE]", b"[DONE] ") + b"data: nonsense\n\n") == assembled(TEXT)
+
+
+def test_half_an_emoji_is_shown_as_such() -> None:
+    whole = assembled(rb'data: {"choices":[{"delta":{"content":"a\ud83db"},"finish_reason":"stop"}]}' + b"\n\n")
+    assert isinstance(whole, dict)
+    assert whole["choices"][0]["message"]["content"] == "a\ufffdb"
+
+
 def test_calls_without_end_are_unfit() -> None:
     assembly = ChatAssembly()
     for number in range(CALLS_MAX):

@@ -11,14 +11,16 @@ from typing import Final, Protocol, TypeAlias, cast
 
 import msgspec
 
-from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, CALLS_MAX
+from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, CALLS_MAX, UNREADABLE
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.sse import EventCutter, data_of, split_events
+from luftpause.core.dialects.surrogates import read_mended
 from luftpause.core.model.ids import ToolCallId
 
 Json: TypeAlias = dict[str, object]
 
 _DONE: Final = b"[DONE]"
+_CHUNK: Final = msgspec.json.Decoder(Json)
 _JOINED: Final = ("content", "reasoning_content", "reasoning", "refusal")
 
 
@@ -42,6 +44,7 @@ class _Assembly(ABC):
         self._cutter = EventCutter(ANSWER_BYTES_MAX)
         self._top: Json = {}
         self._choices: dict[int, _Choice] = {}
+        self._over = False
 
     @abstractmethod
     def _begun(self) -> _Choice:
@@ -87,10 +90,11 @@ class _Assembly(ABC):
     def _take_block(self, block: bytes) -> None:
         for event in split_events(block, ANSWER_BYTES_MAX):
             data = data_of(event).strip()
-            if data and data != _DONE:
+            self._over = self._over or data == _DONE
+            if data and not self._over:
                 try:
-                    chunk = msgspec.json.decode(data, type=Json)
-                except (msgspec.DecodeError, RecursionError) as error:
+                    chunk = read_mended(_CHUNK, data)
+                except UNREADABLE as error:
                     raise UnfitAnswerError("it sent an event that is no piece of an answer") from error
                 self._take_chunk(chunk)
 

@@ -51,7 +51,7 @@ class EventCutter:
         return b"" if self._skipping else bytes(self._rest)
 
     def _plain(self, data: bytes) -> bytes:
-        """Return a piece without a byte order mark, its lines ended by LF; what may become either waits for the next."""
+        """Return a piece with LF for each end of a line, and without a byte order mark, which may come in pieces."""
         if not data:
             return data
         if self._begun is not None:
@@ -117,11 +117,8 @@ def data_of(event: bytes) -> bytes:
     """Return the event's data: the values of its `data` fields, joined by LF where there are several."""
     if event.startswith(b"data:") and _LF not in event:
         return event[6:] if event.startswith(b"data: ") else event[5:]
-    values: list[bytes] = []
-    for line in event.split(b"\n"):
-        if line.startswith(b"data:"):
-            values.append(line[5:].removeprefix(b" "))
-    return b"\n".join(values)
+    lines = event.split(b"\n")
+    return b"\n".join([line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")])
 
 
 def _last_end(data: bytes | bytearray, start: int) -> int:

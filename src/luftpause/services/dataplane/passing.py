@@ -192,7 +192,7 @@ class PassingAnswer:
         return "" if seen.finish else seen.error
 
     def _give_up(self, why: str) -> None:
-        """End an answer that is over and goes on. One whose engine has ended it by now, whichever way, is left alone."""
+        """End an answer that is over and goes on. One that is at its end by now, whichever way, is left alone."""
         if self.exchange.finish():
             _LOGGER.warning("engine_given_up", extra={"replica": self.placement.replica, "why": why})
 
