@@ -12,6 +12,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,8 +27,10 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="several workers on one port need Linux"),
 ]
 
-TURNS_MAX = 60
-"""So many connections in a row all land on one of two workers once in 2^59 tries."""
+TURNS_MAX = 100
+CHANGES = 10
+"""So often a run has to change its worker. Among the turns above it does so less often once in 10^17 tries."""
+AGENTS = 6
 STREAMS_MAX = 60
 GRACE = "\n[scheduler]\nport = 0\nhttp_port = 0\nlink_grace = '1s'\n[dataplane]\nport = 0\n[runtime]\nport = 0\n"
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"%b"},"finish_reason":%b}]}\n\n'
@@ -52,9 +55,12 @@ def pids(program: Program) -> dict[int, int]:
     return {int(str(line["worker"])): int(str(line["worker_pid"])) for line in logged(program, "worker_ready")}
 
 
-def workers_of(program: Program, run: str) -> set[str]:
-    """Return which workers brought turns of a run: a turn's id begins with its worker's name."""
-    return {str(line["turn"]).partition("_")[0] for line in logged(program, "turn_placed") if line["run"] == run}
+def changes_of(program: Program, run: str) -> int:
+    """Return how often a run's next turn came by another worker: a turn's id begins with its worker's name."""
+    placed = [line for line in logged(program, "turn_placed") if line["run"] == run]
+    return sum(
+        one != other for one, other in itertools.pairwise(str(line["turn"]).partition("_")[0] for line in placed)
+    )
 
 
 def requests_total(text: str) -> float:
@@ -92,9 +98,9 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
             yield program
 
 
-def answered(door: str, messages: list[Message], *headers: str) -> tuple[str, Message]:
+def answered(door: str, messages: list[Message], *headers: str, **members: str) -> tuple[str, Message]:
     """Take a turn on a connection of its own and return its run and the message."""
-    answer = ask(door, json.dumps({"model": MODEL, "messages": messages}).encode(), *headers)
+    answer = ask(door, json.dumps({"model": MODEL, "messages": messages, **members}).encode(), *headers)
     assert answer.status == 200, answer
     message: Message = json.loads(answer.body)["choices"][0]["message"]
     return answer.headers["x-luftpause-run-id"], message
@@ -115,28 +121,59 @@ def by_prefix(messages: list[Message], said: Message) -> list[Message]:
 
 
 @pytest.mark.parametrize(
-    ("first", "following", "headers"),
+    ("first", "following", "headers", "members"),
     [
-        ("hello", by_header, ["x-luftpause-run-id: one-for-all"]),
-        ("hello", by_header, ["x-session-id: a-session"]),
-        ("call me", by_tool_call, []),
-        ("tell me", by_prefix, []),
+        ("hello", by_header, ["x-luftpause-run-id: one-for-all"], {}),
+        ("hello", by_header, ["x-session-id: a-session"], {}),
+        ("hello", by_header, [], {"prompt_cache_key": "a key"}),
+        ("call me", by_tool_call, [], {}),
+        ("tell me", by_prefix, [], {}),
     ],
-    ids=["run header", "session header", "echoed tool calls", "message prefix"],
+    ids=["run header", "session header", "cache key", "echoed tool calls", "message prefix"],
 )
 def test_turns_that_land_on_different_workers_are_of_one_run(
-    up: Program, first: str, following: Callable[[list[Message], Message], list[Message]], headers: list[str]
+    up: Program,
+    first: str,
+    following: Callable[[list[Message], Message], list[Message]],
+    headers: list[str],
+    members: dict[str, str],
 ) -> None:
     messages: list[Message] = [{"role": "user", "content": first}]
     runs = set()
     for _ in range(TURNS_MAX):
-        run, said = answered(up.url("dataplane"), messages, *headers)
+        run, said = answered(up.url("dataplane"), messages, *headers, **members)
         runs.add(run)
         messages = following(messages, said)
-        if workers_of(up, run) == {"dp1", "dp2"}:
+        if changes_of(up, run) >= CHANGES:
             break
     assert len(runs) == 1, "a worker did not recognise the run"
-    assert workers_of(up, runs.pop()) == {"dp1", "dp2"}
+    assert changes_of(up, runs.pop()) >= CHANGES
+
+
+@pytest.mark.parametrize(
+    ("first", "following"),
+    [("call me", by_tool_call), ("tell me", by_prefix)],
+    ids=["echoed tool calls", "message prefix"],
+)
+def test_agents_that_come_all_at_once_are_told_apart_by_every_worker(
+    up: Program, first: str, following: Callable[[list[Message], Message], list[Message]]
+) -> None:
+    """Both workers are busy with others' turns, so that a next turn may overtake the report of the last."""
+
+    def work(agent: int) -> set[str]:
+        messages: list[Message] = [{"role": "user", "content": f"{first}, {agent}"}]
+        runs = set()
+        for _ in range(CHANGES):
+            run, said = answered(up.url("dataplane"), messages)
+            runs.add(run)
+            messages = following(messages, said)
+        return runs
+
+    with ThreadPoolExecutor(AGENTS) as agents:
+        runs = [*agents.map(work, range(AGENTS))]
+    assert [len(each) for each in runs] == [1] * AGENTS, "a worker did not recognise a run"
+    assert len(set.union(*runs)) == AGENTS
+    assert any(changes_of(up, run) for each in runs for run in each)
 
 
 def test_whichever_worker_is_asked_it_tells_of_all(up: Program) -> None:

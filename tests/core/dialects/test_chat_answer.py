@@ -262,3 +262,43 @@ def test_arguments_that_are_no_text_are_a_failure(arguments: bytes) -> None:
     pieces = reader.feed(b'data: {"choices":[{"delta":{"tool_calls":[%b]}}]}\n\n' % call)
     assert pieces[-1] == Failed("the engine sent what is no Chat Completions answer")
     assert reader.end() == []
+
+
+@pytest.mark.parametrize("said", [b"null", b'""', b"{}", b"false", b"[]", b"0"], ids=range(6))
+def test_an_error_member_that_means_nothing_is_none(said: bytes) -> None:
+    pieces = read(stream(b'{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}],"error":%b}' % said))
+    assert pieces == [Begun("", ""), Text("a"), Finished("stop", "")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'event: error\ndata: {"message":"boom"}\n\ndata: [DONE]\n\n',
+        b'data: {"object":"error","message":"boom"}\n\n',
+        b'data: {"error":"boom"}\n\n',
+        b'data: {"error":{"message":"boom"}}\n\n',
+    ],
+    ids=["an event of its own", "vLLM's old one", "a text", "OpenAI's"],
+)
+def test_an_error_is_known_in_whatever_shape_it_comes(said: bytes) -> None:
+    assert read(said)[-1] == Failed("boom")
+
+
+def test_arguments_that_come_before_the_name_wait_for_it() -> None:
+    assert calls(
+        call(0, "a", None, '{"x"'), call(1, "b", "see", "{}"), call(0, None, "lo"), call(0, None, "ok", ":1}")
+    ) == [
+        CallBegun(0, "b", "see"),
+        CallArguments(0, "{}"),
+        CallBegun(1, "a", "look"),
+        CallArguments(1, '{"x"'),
+        CallArguments(1, ":1}"),
+    ]
+
+
+def test_a_call_that_is_never_named_is_told_with_its_arguments() -> None:
+    assert calls(call(None, "a", None, "{}")) == [CallBegun(0, "a", ""), CallArguments(0, "{}")]
+
+
+def test_half_an_emoji_is_shown_as_such_and_costs_no_turn() -> None:
+    assert Text("a\ufffdb") in read(stream(rb'{"choices":[{"delta":{"content":"a\ud83db"}}]}'))

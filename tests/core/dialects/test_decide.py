@@ -223,8 +223,22 @@ def test_an_engine_that_tells_the_token_alone_is_believed() -> None:
     assert (decided["label"], decided["probabilities"]) == ("urgent", {"urgent": 1.0})
 
 
-def test_a_refusal_passes_as_the_engine_said_it() -> None:
-    assert LabelBack(LABELS).error(400, b'{"error":1}') == b'{"error":1}'
+@pytest.mark.parametrize(
+    ("status", "said", "message"),
+    [
+        (400, b'{"error":{"message":"too many","type":"t","code":"c","param":"p"}}', "too many"),
+        (422, b'{"detail":"no such member"}', "no such member"),
+        (400, b'{"object":"error","message":"no"}', "no"),
+        (502, b"<html>Bad Gateway</html>", "<html>Bad Gateway</html>"),
+        (500, b"\x1f\x8b\x00\x00", "the engine answered with status 500"),
+        (503, b"", "the engine answered with status 503"),
+    ],
+    ids=["OpenAI's", "a framework's", "vLLM's old one", "a gateway's", "compressed", "none"],
+)
+def test_a_refusal_is_in_openais_shape_whatever_shape_it_came_in(status: int, said: bytes, message: str) -> None:
+    error = json.loads(LabelBack(LABELS).error(status, said))["error"]
+    assert error["message"] == message
+    assert {"type", "code"} <= error.keys()
 
 
 def test_a_member_that_is_no_text_is_refused_before_anything_waits() -> None:

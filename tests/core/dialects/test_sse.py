@@ -1,12 +1,13 @@
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from luftpause.core.dialects.sse import EVENT_BYTES_MAX, EventCutter, data_of, split_events
 
 LINES = st.sampled_from([b"data: one", b"data:two", b": comment", b"event: x", b"", b"data: \xc3\xa4"])
-ENDS = st.sampled_from([b"\n", b"\r\n"])
+ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
 def cut_at(stream: bytes, cuts: list[int]) -> list[bytes]:
@@ -17,14 +18,41 @@ def cut_at(stream: bytes, cuts: list[int]) -> list[bytes]:
 def events_of(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
     cutter = EventCutter()
     events = [event for piece in pieces for event in split_events(cutter.feed(piece))]
-    return events, cutter.rest().strip(b"\r\n")
+    return events, cutter.rest().strip(b"\n")
 
 
-@given(st.lists(st.tuples(LINES, ENDS)), st.lists(st.integers(0, 10_000)))
-def test_events_are_the_same_however_the_stream_is_cut(lines: list[tuple[bytes, bytes]], cuts: list[int]) -> None:
-    stream = b"".join(line + end for line, end in lines)
+@given(st.lists(st.tuples(LINES, ENDS)), st.lists(st.integers(0, 10_000)), st.booleans())
+def test_events_are_the_same_however_their_lines_end_and_the_stream_is_cut(
+    lines: list[tuple[bytes, bytes]], cuts: list[int], marked: bool
+) -> None:
+    stream = b""
+    for line, end in reversed(lines):
+        # A CR before an LF would end the same line as the LF.
+        stream = line + (b"\r\n" if end == b"\r" and stream[:1] == b"\n" else end) + stream
+    mark = b"\xef\xbb\xbf" * marked
 
-    assert events_of(cut_at(stream, cuts)) == events_of([stream])
+    plain = events_of([b"".join(line + b"\n" for line, _ in lines)])
+    assert events_of(cut_at(mark + stream, cuts)) == plain
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
+def test_an_event_is_given_out_with_the_first_byte_that_ends_its_blank_line(end: bytes) -> None:
+    cutter = EventCutter()
+    stream = b"\xef\xbb\xbfdata: a" + end + b"data: b" + end + end
+    whole = len(stream) - (end == b"\r\n")  # of CRLF the CR ends it
+    given_out = [cutter.feed(stream[at : at + 1]) for at in range(len(stream))]
+
+    assert [block for block in given_out if block] == [b"data: a\ndata: b\n\n"]
+    assert given_out[whole - 1]
+
+
+def test_a_byte_order_mark_counts_only_as_the_very_first_and_once() -> None:
+    mark = b"\xef\xbb\xbf"
+    for cut in range(7):
+        stream = mark + mark + b"data: a\n\n" + mark + b"data: b\n\n"
+        assert events_of([stream[:cut], stream[cut:]])[0] == [mark + b"data: a", mark + b"data: b"]
+    assert events_of([b"\xef\xbb", b"data: a\n\n"])[0] == [b"\xef\xbbdata: a"]
+    assert events_of([b"", b"\xef", b""]) == ([], b"")
 
 
 def test_whole_events_are_given_out_and_the_unfinished_one_is_kept() -> None:
@@ -60,7 +88,7 @@ def test_an_overlong_event_is_left_out_however_it_is_cut() -> None:
 def test_the_data_of_an_event_is_its_data_lines_joined() -> None:
     assert data_of(b"data: one") == b"one"
     assert data_of(b"data:one") == b"one"
-    assert data_of(b"event: x\r\ndata: one\r\n: comment\r\ndata:  two") == b"one\n two"
+    assert data_of(b"event: x\ndata: one\n: comment\nid: 7\nretry: 9\ndata:  two") == b"one\n two"
     assert data_of(b": only a comment") == b""
 
 

@@ -90,6 +90,8 @@ def test_without_the_engines_date_ours_counts() -> None:
 
 def test_calls_are_known_by_the_ids_that_the_client_was_given() -> None:
     class Back:
+        failure = ""
+
         def feed(self, data: bytes) -> bytes:
             return data
 

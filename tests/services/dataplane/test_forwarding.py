@@ -40,6 +40,7 @@ class Shouting(OpenAiChat):
 
 class Lowered:
     left_out = ()
+    failure = ""
 
     def __init__(self, request: bytes) -> None:
         self.request = request

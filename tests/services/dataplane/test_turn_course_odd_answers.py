@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import json
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -222,6 +224,119 @@ def test_an_engine_that_refuses_and_does_not_end_is_given_up_and_its_slot_is_fre
             [ending] = door.scheduler.endings
             assert isinstance(ending, TurnFailed)
             assert ending.cause == "engine a: status 413"
+
+    run_bounded(main())
+
+
+# No piece of an answer.
+
+GARBAGE = (b"nonsense", b"[1]", b"7", b'{"choices":[', b'{"choices":7}', b"{}\0", b"\xff")
+
+
+@pytest.mark.interpreted
+@each(TRANSLATED)
+@pytest.mark.parametrize("begun", [True, False], ids=["in the middle", "at once"])
+@pytest.mark.parametrize("garbage", range(len(GARBAGE)))
+def test_an_engine_whose_answer_cannot_be_said_is_let_go_at_once_and_its_slot_is_free(
+    way: Way, begun: bool, garbage: int
+) -> None:
+    """Its client is told, so nobody waits for the rest; and a call before it leaves no run paused."""
+
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        visit.send(chunked(*way.events()[: 3 if begun else 0], b"data: %b\n\n" % GARBAGE[garbage], end=False))
+        await visit.left()
+
+    async def main() -> None:
+        engine = ScriptedEngine(script)
+        async with open_door(engine) as door, connected(door.url) as client:
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.broken) == (200, False)
+            assert told(way, reply.body)["message"] == "the engine sent what is no Chat Completions answer"
+            await engine.visits[0].closed.wait()
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFailed)
+            assert ending.cause == "engine a: the engine sent what is no Chat Completions answer"
+            client.send(way.asked())
+            assert (await client.reply()).status == 200, "the client's connection goes on"
+
+    run_bounded(main())
+
+
+@each(TRANSLATED)
+def test_a_stream_that_breaks_off_has_failed_for_the_scheduler_as_for_its_client(way: Way) -> None:
+    async def main() -> None:
+        async with open_door(saying(chunked(*way.events()[:3]))) as door, connected(door.url) as client:
+            reply = await ask(door, way, client)
+            assert "before it was whole" in (said := told(way, reply.body)["message"]) or "broke off" in said
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFailed), "its call was never whole, so its run is not paused"
+
+    run_bounded(main())
+
+
+@each((*WHOLE_NATIVE[:1], *WHOLE_TRANSLATED))
+def test_an_answer_that_is_put_together_has_no_hole(way: Way) -> None:
+    raw = chunked(*way.events()[:2], b"data: nonsense\n\n", *way.events()[2:])
+
+    async def main() -> None:
+        reply = await answered(way, raw, engine=EngineKind.LLAMA_CPP)
+        assert reply.status == 502
+        assert "no piece of an answer" in told(way, reply.body)["message"]
+
+    run_bounded(main())
+
+
+# Written in any way that the standard of event streams allows.
+
+MARK = b"\xef\xbb\xbf"
+
+
+def framed(stream: bytes) -> bytes:
+    """Return a stream with all that a reader has to pass over: fields, comments, pings, data in several lines."""
+    noted = stream.replace(b"data: ", b": waiting\nid: 1\nretry: 9\nevent: message\ndata:")
+    return b": hello\n\nevent: ping\n\n" + noted.replace(b',"', b',\ndata:  "').replace(b', "', b',\ndata:  "')
+
+
+WRITTEN: dict[str, Callable[[bytes], bytes]] = {
+    "a byte order mark": lambda stream: MARK + stream,
+    "CRLF": lambda stream: stream.replace(b"\n", b"\r\n"),
+    "CR": lambda stream: stream.replace(b"\n", b"\r"),
+    "CR, with a mark": lambda stream: MARK + stream.replace(b"\n", b"\r"),
+    "mixed": lambda stream: stream.replace(b"\n\n", b"\r\r\n").replace(b"}\r", b"}\n\r"),
+    "no space": lambda stream: stream.replace(b"data: ", b"data:"),
+    "fields and comments": framed,
+    "fields and comments, CR, with a mark": lambda stream: MARK + framed(stream).replace(b"\n", b"\r"),
+    "done twice": lambda stream: stream.replace(b"data: [DONE]\n\n", b"data: [DONE]\n\n" * 2),
+    "done is missing": lambda stream: stream.replace(b"data: [DONE]\n\n", b""),
+    "no final blank line": lambda stream: stream.removesuffix(b"\n\n"),
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@each((*STREAMED, *WHOLE_NATIVE[:1], *WHOLE_TRANSLATED))
+def test_an_answer_is_the_same_however_its_events_are_written_and_cut(way: Way, written: str) -> None:
+    """Whole answers are put together from the same events, by a kind of engine that is asked for them."""
+    engine = EngineKind.VLLM if way.stream else EngineKind.LLAMA_CPP
+    plain = b"".join(way.events())
+    stream = WRITTEN[written](plain)
+    pieces = [stream[at : at + 1] for at in range(len(stream))]
+
+    async def main() -> None:
+        async with open_door(saying(way.streamed())) as door, connected(door.url) as client:
+            door.scheduler.engine_kind = engine
+            expected = await ask(door, way, client)
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFinished)
+        for raw in (chunked(stream), chunked(*pieces)):
+            async with open_door(saying(raw)) as door, connected(door.url) as client:
+                door.scheduler.engine_kind = engine
+                reply = await ask(door, way, client)
+                assert reply.status == 200
+                assert reply.body == (stream if way.native and way.stream else expected.body)
+                [ended] = door.scheduler.endings
+                assert isinstance(ended, TurnFinished)
+                assert replace(ended, turn=ending.turn) == ending
 
     run_bounded(main())
 

@@ -119,7 +119,8 @@ def told(way: Way, body: bytes) -> Body:
     text = body.decode().strip()
     if text.startswith("["):
         text = json.dumps(json.loads(text)[-1])
-    document = json.loads(text.rpartition("data: ")[2] if "data: " in text else text[text.index("{") :])
+    last = text.rpartition("\n\n")[2]
+    document = json.loads(last[last.index("{") :])
     if way.dialect == "messages":
         assert document["type"] == "error"
     error: Body = document["response"]["error"] if "response" in document else document.get("error", document)

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.dialects.surrogates import mended
+from luftpause.core.dialects.surrogates import read_mended
 from luftpause.core.model.ids import ToolCallId
 from luftpause.core.model.turns import Usage
 from luftpause.core.runs.messages import AssistantMessage, ToolCall
@@ -112,7 +112,7 @@ class ReplyAssembler:
             self._done = True
             return
         try:
-            chunk = _chunk_in(data)
+            chunk = read_mended(_CHUNKS, data)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise BrokenReplyError(f"the engine sent something that is no chunk: {error}") from error
         if chunk.error is not None:
@@ -179,16 +179,6 @@ class ReplyAssembler:
         slot = _Slot(index=piece.index)
         self._slots.append(slot)
         return slot
-
-
-def _chunk_in(data: bytes) -> _Chunk:
-    try:
-        return _CHUNKS.decode(data)
-    except msgspec.DecodeError:
-        whole = mended(data)  # some engines cut a text in the middle of an emoji
-        if whole == data:
-            raise
-        return _CHUNKS.decode(whole)
 
 
 def _is_whole(arguments: list[str]) -> bool:

@@ -6,8 +6,9 @@ in a reply that nobody notices, so such a stream is an error instead.
 
 from typing import Final
 
+from luftpause.core.dialects.sse import EventCutter, data_of, split_events
+
 EVENT_BYTES_MAX: Final = 8 * 1024 * 1024
-_DATA: Final = b"data: "
 
 
 class EventTooLongError(Exception):
@@ -18,8 +19,7 @@ class EventReader:
     """Feed it bytes, get the data of each event that they complete. Comments and other fields are skipped."""
 
     def __init__(self) -> None:
-        self._rest = b""
-        self._data: list[bytes] = []
+        self._cutter = EventCutter(EVENT_BYTES_MAX)
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Return the data of the events that `piece` completes, lines joined by newlines.
@@ -27,23 +27,7 @@ class EventReader:
         Raises:
             EventTooLongError: an event passed EVENT_BYTES_MAX.
         """
-        done: list[bytes] = []
-        lines = (self._rest + piece).split(b"\n")
-        self._rest = lines.pop()
-        for ended in lines:
-            line = ended.removesuffix(b"\r")
-            if line.startswith(_DATA):
-                self._data.append(line[len(_DATA) :])
-            elif line:
-                self._take_unusual(line)
-            elif self._data:
-                done.append(b"\n".join(self._data))
-                self._data = []
-        if len(self._rest) + sum(map(len, self._data)) > EVENT_BYTES_MAX:
+        block = self._cutter.feed(piece)
+        if self._cutter.skipped:
             raise EventTooLongError(f"an event of more than {EVENT_BYTES_MAX} bytes")
-        return done
-
-    def _take_unusual(self, line: bytes) -> None:
-        name, _, value = line.partition(b":")
-        if name == b"data":  # without the space, or without a value
-            self._data.append(value)
+        return [data for event in split_events(block, len(block)) if (data := data_of(event))]

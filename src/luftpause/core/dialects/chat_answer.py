@@ -11,7 +11,9 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
+from luftpause.core.dialects.observe import error_said
 from luftpause.core.dialects.sse import EventCutter, data_of, split_events
+from luftpause.core.dialects.surrogates import read_mended
 from luftpause.core.model.turns import Usage
 
 ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -176,19 +178,24 @@ class _Error(Struct):
 
 
 class _OpenCall(Struct):
-    """A call whose name may still grow; `number` is -1 until it is announced."""
+    """A call whose name may still grow; `number` is -1 until it is announced.
+
+    `held` are arguments that came before any of its name did.
+    """
 
     index: int | None
     id: str = ""
     name: str = ""
     number: int = -1
+    held: str = ""
 
 
 _CHUNK: Final = msgspec.json.Decoder(_Chunk)
 _USAGE: Final = msgspec.json.Decoder(_Usage)
 _ERROR: Final = msgspec.json.Decoder(_Error | str)
 _TEXT: Final = msgspec.json.Decoder(str)
-_UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+"""What decoding an engine's document may raise."""
 
 
 class _Pieces:
@@ -221,16 +228,16 @@ class _Pieces:
             self._over = True
             return
         try:
-            chunk = _CHUNK.decode(document)
-        except _UNREADABLE:
+            chunk = read_mended(_CHUNK, document)
+        except UNREADABLE:
             self.fail("the engine sent what is no Chat Completions answer")
             return
-        if chunk.error != _NULL or chunk.kind == "error":
+        if _is_error(chunk):
             self.fail(*_error_of(chunk))
             return
         try:
             self._take_chunk(chunk)
-        except _UNREADABLE:  # arguments are read one by one
+        except UNREADABLE:  # arguments are read one by one
             self.fail("the engine sent what is no Chat Completions answer")
 
     def announce_calls(self) -> None:
@@ -279,7 +286,11 @@ class _Pieces:
             call.id = _grown(call.id, said.id or "")
             call.name = _grown(call.name, function.name or "")
         arguments = _arguments_of(function.arguments)
-        if arguments:
+        if len(call.held) + len(arguments) > ANSWER_BYTES_MAX:
+            self.fail("the engine's tool calls are too long to be translated")
+        elif arguments and call.number < 0 and not call.name:
+            call.held += arguments
+        elif arguments:
             self._announce(call)
             self._found.append(CallArguments(call.number, arguments))
 
@@ -296,7 +307,9 @@ class _Pieces:
             return known
         if len(self._calls) >= CALLS_MAX:
             return None
-        self.announce_calls()
+        for call in self._calls:
+            if call.name:
+                self._announce(call)
         self._calls.append(_OpenCall(index))
         return self._calls[-1]
 
@@ -305,6 +318,9 @@ class _Pieces:
             call.number = self._announced
             self._announced += 1
             self._found.append(CallBegun(call.number, call.id, call.name))
+            if call.held:
+                self._found.append(CallArguments(call.number, call.held))
+                call.held = ""
 
 
 def _is_another(known: _OpenCall, call_id: str, name: str) -> bool:
@@ -344,11 +360,19 @@ def _usage_of(raw: Raw) -> Usage | None:
         return None
     try:
         usage = _USAGE.decode(raw)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
     details = usage.prompt_tokens_details
     cached = None if details is None else details.cached_tokens
     return Usage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, cached_tokens=cached)
+
+
+def _is_error(chunk: _Chunk) -> bool:
+    """Say whether a document tells of an error. Beside an answer, an error that says nothing is none."""
+    if error_said(chunk.error) or chunk.kind == "error":
+        return True
+    is_answer = chunk.choices is not None or chunk.usage != _NULL
+    return not is_answer and (chunk.error != _NULL or chunk.message != _NULL)
 
 
 def _error_of(chunk: _Chunk) -> tuple[str, int]:
@@ -356,7 +380,7 @@ def _error_of(chunk: _Chunk) -> tuple[str, int]:
     try:
         flat = {"message": chunk.message, "code": chunk.code}
         error = _ERROR.decode(msgspec.json.encode(flat) if chunk.error == _NULL else chunk.error)
-    except _UNREADABLE:
+    except UNREADABLE:
         return "the engine failed", 0
     if isinstance(error, str):
         return error or "the engine failed", 0

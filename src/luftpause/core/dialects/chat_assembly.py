@@ -11,14 +11,16 @@ from typing import Final, Protocol, TypeAlias, cast
 
 import msgspec
 
-from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, CALLS_MAX
+from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, CALLS_MAX, UNREADABLE
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.sse import EventCutter, data_of, split_events
+from luftpause.core.dialects.surrogates import read_mended
 from luftpause.core.model.ids import ToolCallId
 
 Json: TypeAlias = dict[str, object]
 
 _DONE: Final = b"[DONE]"
+_CHUNK: Final = msgspec.json.Decoder(Json)
 _JOINED: Final = ("content", "reasoning_content", "reasoning", "refusal")
 
 
@@ -42,10 +44,16 @@ class _Assembly(ABC):
         self._cutter = EventCutter(ANSWER_BYTES_MAX)
         self._top: Json = {}
         self._choices: dict[int, _Choice] = {}
+        self._over = False
 
     @abstractmethod
     def _begun(self) -> _Choice:
         """Return a choice of which nothing has come."""
+
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return ""
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece of the stream. Nothing of it can be sent yet.
@@ -81,12 +89,13 @@ class _Assembly(ABC):
 
     def _take_block(self, block: bytes) -> None:
         for event in split_events(block, ANSWER_BYTES_MAX):
-            data = data_of(event)
-            if data and data != _DONE:
+            data = data_of(event).strip()
+            self._over = self._over or data == _DONE
+            if data and not self._over:
                 try:
-                    chunk = _object(msgspec.json.decode(data))
-                except (msgspec.DecodeError, RecursionError):
-                    continue  # the client would have been sent it, and could not have read it either
+                    chunk = read_mended(_CHUNK, data)
+                except UNREADABLE as error:
+                    raise UnfitAnswerError("it sent an event that is no piece of an answer") from error
                 self._take_chunk(chunk)
 
     def _take_chunk(self, chunk: Json) -> None:

@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 
 from luftpause.core.dialects.dialect import Peek, UnfitAnswerError
 from luftpause.core.dialects.edits import with_members
+from luftpause.core.dialects.openai_responses.errors import engine_refusal
 from luftpause.core.dialects.request import BadRequestError, check_text, model_in, read_members
 from luftpause.core.dialects.single_request import CHAT_PATH, Sent, SingleRequest
 from luftpause.core.model.ids import ModelName, ToolCallId
@@ -160,6 +161,11 @@ class LabelBack:
         self._labels = labels
         self._pieces: list[bytes] = []
 
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return ""
+
     def feed(self, data: bytes) -> bytes:
         """See `WayBack.feed`."""
         self._pieces.append(data)
@@ -179,9 +185,8 @@ class LabelBack:
         return ()
 
     def error(self, status: int, body: bytes) -> bytes:
-        """See `WayBack.error`. An engine's refusal is in OpenAI's shape already."""
-        del status
-        return body
+        """See `WayBack.error`."""
+        return engine_refusal(status, body)
 
 
 class Decision(Struct, frozen=True, kw_only=True):

@@ -113,6 +113,11 @@ class TranslatedDialect(Dialect, Protocol):
 class WayBack(Protocol):
     """How the answer to a request that was changed on its way becomes the answer that its client asked for."""
 
+    @property
+    def failure(self) -> str:
+        """Why a client that wants a stream was told in it that there is no answer; empty while there may be one."""
+        ...
+
     def feed(self, data: bytes) -> bytes:
         """Take the next piece of the engine's answer, cut anywhere, and return what the client is to get for it.
 

@@ -254,7 +254,7 @@ class _Findings:
 
     def take(self, document: bytes) -> None:
         """Add what a document says, if it can be read."""
-        if document == _DONE:
+        if document.strip() == _DONE:
             self.over = True
             return
         try:

@@ -1,10 +1,10 @@
 """Cuts a stream of server-sent events into whole events, whatever pieces it arrives in.
 
-Lines end with LF or CRLF (no engine sends lone CRs). It does not know what the events mean and never alters
-what it is fed. An event longer than the limit is skipped, so an endless line costs bounded memory.
+As the standard has it, lines end with LF, CRLF or CR, and one byte order mark before the first is none of them: what is
+given out has LF alone and no such mark. It does not know what the events mean. An event longer than the limit is
+skipped, so an endless line costs bounded memory.
 """
 
-import re
 from typing import Final
 
 EVENT_STREAM: Final = b"text/event-stream"
@@ -13,12 +13,10 @@ EVENT_STREAM: Final = b"text/event-stream"
 EVENT_BYTES_MAX: Final = 256 * 1024
 """Longest event that is looked at, bytes without its final blank line."""
 
-_TERMINATOR_MAX: Final = 3  # what a yet unfinished blank line can add: CR LF CR
-_NEWLINES: Final = b"\r\n"
-_PRINTABLE: Final = 0x20  # from here on
-CR: Final = ord("\r")
-LF: Final = ord("\n")
-_BLANK_LINE: Final = re.compile(rb"\r?\n\r?\n")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_BLANK_LINE: Final = b"\n\n"
+_CR: Final = ord("\r")
+_LF: Final = ord("\n")
 
 
 class EventCutter:
@@ -28,41 +26,66 @@ class EventCutter:
         skipped: an event was longer than `bytes_max`.
     """
 
-    __slots__ = ("_bytes_max", "_rest", "_skipping", "skipped")
+    __slots__ = ("_begun", "_bytes_max", "_may_go_on", "_rest", "_skipping", "skipped")
 
     def __init__(self, bytes_max: int = EVENT_BYTES_MAX) -> None:
         self.skipped = False
         self._bytes_max = bytes_max
         self._rest = bytearray()
         self._skipping = False
+        self._begun: bytes | None = b""  # of a byte order mark; None once that cannot come any more
+        self._may_go_on = True  # the next piece: a byte order mark, or the end of a line
 
     def feed(self, data: bytes) -> bytes:
-        """Return all events that this piece completes, raw and in order; b"" when it completes none."""
+        """Return all events that this piece completes, in order; b"" when it completes none."""
+        # To look for a byte by its number is much faster: in CPython 3.11 `in` with bytes raises and drops an error
+        # before it looks.
+        if self._may_go_on or _CR in data:
+            data = self._plain(data)
         if self._rest or self._skipping:
             return self._continue(data)
-        if data.endswith(b"\n\n"):
-            return data
-        end = _last_end(data, 0)
-        self._keep(data[end:])
-        return data[:end]
+        return self._cut(data)
 
     def rest(self) -> bytes:
         """Return what came after the last whole event: an engine may forget the final blank line."""
         return b"" if self._skipping else bytes(self._rest)
 
+    def _plain(self, data: bytes) -> bytes:
+        """Return a piece with LF for each end of a line, and without a byte order mark, which may come in pieces."""
+        if not data:
+            return data
+        if self._begun is not None:
+            data = self._begun + data
+            if len(data) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(data):
+                self._begun = data
+                return b""
+            self._begun = None
+            data = data.removeprefix(_BYTE_ORDER_MARK)
+        elif self._may_go_on and data[0] == _LF:
+            data = data[1:]  # the line has ended with the CR before it
+        self._may_go_on = data.endswith(b"\r")
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if _CR in data else data
+
+    def _cut(self, data: bytes) -> bytes:
+        if data.endswith(_BLANK_LINE):
+            return data
+        end = _last_end(data, 0)
+        self._keep(data[end:])
+        return data[:end]
+
     def _continue(self, data: bytes) -> bytes:
         rest = self._rest
-        overlap = max(0, len(rest) - _TERMINATOR_MAX)
+        overlap = max(0, len(rest) - 1)
         rest += data
         if self._skipping:
-            found = _BLANK_LINE.search(rest, overlap)
-            if found is None:
-                del rest[:-_TERMINATOR_MAX]
+            end = rest.find(_BLANK_LINE, overlap)
+            if end < 0:
+                del rest[:-1]
                 return b""
-            after = bytes(rest[found.end() :])
+            after = bytes(rest[end + 2 :])
             self._skipping = False
             self._rest = bytearray()
-            return self.feed(after) if after else b""
+            return self._cut(after) if after else b""
         end = _last_end(rest, overlap)
         block = bytes(rest[:end])
         self._rest = bytearray()
@@ -71,23 +94,20 @@ class EventCutter:
 
     def _keep(self, rest: bytes | bytearray) -> None:
         """Keep an unfinished event. Newlines before it are further blank lines and mean nothing."""
-        if rest[:1] in (b"\r", b"\n"):
-            rest = rest.lstrip(_NEWLINES)
-        if len(rest) > self._bytes_max + _TERMINATOR_MAX:
+        if rest[:1] == b"\n":
+            rest = rest.lstrip(b"\n")
+        if len(rest) > self._bytes_max + 1:  # it may be whole but for a blank line
             self._skipping = self.skipped = True
-            rest = rest[-_TERMINATOR_MAX:]
+            rest = rest[-1:]
         self._rest = rest if isinstance(rest, bytearray) else bytearray(rest)
 
 
 def split_events(block: bytes, bytes_max: int = EVENT_BYTES_MAX) -> list[bytes]:
     """Return the events of a block without their blank lines; empty and over-long ones are left out."""
-    # The plain split is much faster. To look for a byte by its number is, too: in CPython 3.11 `find` takes its
-    # arguments apart at length, and `in` with bytes raises and drops an error before it looks.
-    events = _BLANK_LINE.split(block) if CR in block else block.split(b"\n\n")
     found: list[bytes] = []
-    for event in events:
-        if event and (event[0] < _PRINTABLE or event[-1] < _PRINTABLE):
-            event = event.strip(_NEWLINES)
+    for event in block.split(_BLANK_LINE):
+        if event and (event[0] == _LF or event[-1] == _LF):
+            event = event.strip(b"\n")
         if 0 < len(event) <= bytes_max:
             found.append(event)
     return found
@@ -95,17 +115,13 @@ def split_events(block: bytes, bytes_max: int = EVENT_BYTES_MAX) -> list[bytes]:
 
 def data_of(event: bytes) -> bytes:
     """Return the event's data: the values of its `data` fields, joined by LF where there are several."""
-    if event.startswith(b"data:") and LF not in event:
+    if event.startswith(b"data:") and _LF not in event:
         return event[6:] if event.startswith(b"data: ") else event[5:]
-    values: list[bytes] = []
-    for line in event.split(b"\n"):
-        if line.startswith(b"data:"):
-            value = line[5:].removesuffix(b"\r")
-            values.append(value.removeprefix(b" "))
-    return b"\n".join(values)
+    lines = event.split(b"\n")
+    return b"\n".join([line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")])
 
 
 def _last_end(data: bytes | bytearray, start: int) -> int:
     """Return the index after the last blank line, 0 when there is none."""
-    plain, with_cr = data.rfind(b"\n\n", start), data.rfind(b"\n\r\n", start)
-    return max(plain + 2 if plain >= 0 else 0, with_cr + 3 if with_cr >= 0 else 0)
+    found = data.rfind(_BLANK_LINE, start)
+    return found + 2 if found >= 0 else 0

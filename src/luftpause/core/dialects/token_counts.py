@@ -42,6 +42,11 @@ class CountBack:
         self._refused = refused
         self._pieces: list[bytes] = []
 
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return ""
+
     def feed(self, data: bytes) -> bytes:
         """See `WayBack.feed`."""
         self._pieces.append(data)

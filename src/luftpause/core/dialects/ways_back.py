@@ -25,6 +25,11 @@ class AssembledTranslation:
         self._assembly = assembly
         self._translation = translation
 
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return ""
+
     def feed(self, data: bytes) -> bytes:
         """See `WayBack.feed`."""
         return self._assembly.feed(data)
@@ -51,6 +56,11 @@ class PiecedTranslation:
     def __init__(self, translation: WayBack | None) -> None:
         self._translation = translation
         self._body = bytearray()
+
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return "" if self._translation is None else self._translation.failure
 
     def feed(self, data: bytes) -> bytes:
         """See `WayBack.feed`. There is nothing to say before the last."""

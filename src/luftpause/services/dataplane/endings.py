@@ -100,14 +100,16 @@ def ending_of(
         placement: where it ran.
         exchange: the answer.
         observer: what looked at it; None where it is a failure.
-        back: what said it in other words: its calls are known by the ids that the client was given there.
+        back: what said it in other words: its calls are known by the ids that the client was given there, and it has
+            failed where that client was told so.
     """
     if observer is None:
         cause = f"engine {placement.replica}: status {exchange.status}"
         return TurnFailed(turn=turn, cause=cause, retry_after_s=retry_after_s(exchange))
     seen = observer.observed()
-    if seen.error and not seen.finish:
-        return TurnFailed(turn=turn, cause=f"engine {placement.replica}: {seen.error}")
+    told = "" if back is None else back.failure
+    if told or (seen.error and not seen.finish):
+        return TurnFailed(turn=turn, cause=f"engine {placement.replica}: {seen.error or told}")
     calls = seen.tool_calls if back is None else tuple(back.call_ids())
     return TurnFinished(turn=turn, finish=seen.finish, usage=seen.usage, tool_calls=calls, tools=seen.tools)
 

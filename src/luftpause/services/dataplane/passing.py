@@ -91,8 +91,13 @@ class PassingAnswer:
 
     @property
     def done(self) -> bool:
-        """Whether it said that it is over, or that it failed."""
-        return self.observer is not None and self.observer.done
+        """Whether it said that it is over, or that it failed; or its client was told that it is none."""
+        return self.observer is not None and (self.observer.done or self._is_none)
+
+    @property
+    def _is_none(self) -> bool:
+        """Whether its client was told that it is none, although its engine may go on."""
+        return self.back is not None and bool(self.back.failure)
 
     def become_stream(self) -> None:
         """Become one, where it is none and its client was promised one.
@@ -120,10 +125,20 @@ class PassingAnswer:
                 raise UnfitAnswerError(f"its answer is compressed ({coding}), although it was asked not to do that")
 
     def linger(self) -> None:
-        """Give the engine a while to end, once it is clear how the turn did; then it is not waited for any longer."""
-        if self._timer is None and not self._has_length:
-            after_s = REFUSAL_S if self.observer is None else LINGER_S
-            self._timer = asyncio.get_running_loop().call_later(after_s, self._give_up, after_s)
+        """Give the engine a while to end, once it is clear how the turn did; then it is not waited for any longer.
+
+        One that does not know that its answer is none would go on to its end: it gets no time.
+        """
+        if self._timer is not None or self._has_length:
+            return
+        if self.observer is None:
+            did, after_s = "refused", REFUSAL_S
+        elif self.observer.done:
+            did, after_s = "told of an error" if self._failure() else "said that its answer is over", LINGER_S
+        else:
+            did, after_s = "sent what cannot be said in its client's words", 0.0
+        why = f"it {did} and kept the answer open for {after_s:g} s more"
+        self._timer = asyncio.get_running_loop().call_later(after_s, self._give_up, why)
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece, cut anywhere, and return what the client is to get for it."""
@@ -176,12 +191,9 @@ class PassingAnswer:
         seen = self.observer.observed()
         return "" if seen.finish else seen.error
 
-    def _give_up(self, after_s: float) -> None:
-        """End an answer that said so and goes on. One that is over by now, whichever way, is left alone."""
+    def _give_up(self, why: str) -> None:
+        """End an answer that is over and goes on. One that is at its end by now, whichever way, is left alone."""
         if self.exchange.finish():
-            over = "told of an error" if self._failure() else "said that its answer is over"
-            did = "refused" if self.observer is None else over
-            why = f"it {did} and kept the answer open for {after_s:g} s more"
             _LOGGER.warning("engine_given_up", extra={"replica": self.placement.replica, "why": why})
 
 

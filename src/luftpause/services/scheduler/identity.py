@@ -59,12 +59,12 @@ class RunIdentity:
         A session's first request, and the first with a cache key, are what they seem to be; and of what identifies
         nobody there is no more to be told.
         """
-        if keys.run is not None or keys.session:
+        if keys.run is not None or keys.session or self._recognise(principal, keys) is not None:
             return False
         signs = [(principal, mark) for mark in (*call_marks(keys.tool_calls), *keys.said)]
         key = (principal, key_mark(keys.cache_key))
         told = [self._marks.get(sign) for sign in (*signs, *([key] if key in self._marks else ()))]
-        return any(known is None or known[0] is not None for known in told) and self._recognise(principal, keys) is None
+        return any(known is None or known[0] is not None for known in told)
 
     def parent(self, principal: PrincipalId, keys: IdentityKeys, run: RunId) -> RunId | None:
         """Return the parent that a request of a run names: by its id, the tool call that began the run, or its session.

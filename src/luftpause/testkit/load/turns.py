@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from luftpause.adapters.turns_http.sse import EventReader, EventTooLongError
 from luftpause.core.model.replicas import Endpoint
 from luftpause.ports.engines import (
     EngineBrokeError,
@@ -19,7 +20,6 @@ from luftpause.ports.engines import (
     Header,
 )
 from luftpause.testkit.load.runs import RunFailedError, TurnSeen
-from luftpause.testkit.load.sse import EventTooLongError, SseReader
 
 ERROR_BYTES_MAX = 65_536
 DETAIL_CHARS_MAX = 300
@@ -178,7 +178,7 @@ async def _turn(door: Door, request: EngineRequest) -> Answer:
     loop = asyncio.get_running_loop()
     sent_at = loop.time()
     exchange = await _sent(door, request)
-    answer, reader, complete = Answer(), SseReader(), False
+    answer, reader, complete = Answer(), EventReader(), False
     try:
         if exchange.status != 200:
             await _checked_body(exchange)

@@ -86,6 +86,11 @@ class MessagesTranslation:
         self._ids = CallIds("toolu_", turn)
         self._back = way_back(self._ids, thinking=thinking, stops=stops)
 
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return self._back.failure
+
     def feed(self, data: bytes) -> bytes:
         """See `Translation.feed`."""
         return self._back.feed(data)

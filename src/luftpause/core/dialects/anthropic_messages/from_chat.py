@@ -154,6 +154,12 @@ class StreamBack:
         self._silent = 0
         self._thinking = thinking
 
+    @property
+    def failure(self) -> str:
+        """Why the client was told that there is no answer; empty while there may be one."""
+        failure = self._answer.failure
+        return "" if failure is None else failure.message
+
     def feed(self, data: bytes) -> bytes:
         """Return the events for the next piece, cut anywhere."""
         self._take(self._reader.feed(data))
@@ -208,6 +214,11 @@ class WholeBack:
         self._body = bytearray()
         self._content = _Content()
         self._answer = Answer(BlockQueue(self._content), ids, thinking=thinking, stops=stops)
+
+    @property
+    def failure(self) -> str:
+        """None is told in passing: see `end`."""
+        return ""
 
     def feed(self, data: bytes) -> bytes:
         """Keep the next piece; there is nothing to say before the last."""

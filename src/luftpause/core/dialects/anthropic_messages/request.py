@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.request import BadRequestError, check_text
-from luftpause.core.dialects.surrogates import mended
+from luftpause.core.dialects.surrogates import read_mended
 
 NULL: Final = Raw(b"null")
 
@@ -109,7 +109,7 @@ def read_request(body: bytes) -> Request:
     """
     check_text(body)
     try:
-        return _decoded(body)
+        return read_mended(_REQUEST, body)
     except msgspec.DecodeError as error:
         raise BadRequestError(f"the request body does not fit: {str(error).replace('Expected', 'expected')}") from error
     except RecursionError as error:
@@ -121,18 +121,6 @@ def unspeakable(what: str) -> BadRequestError:
     return BadRequestError(
         f"{what}, which cannot be said in Chat Completions, and that is all this model's engine speaks"
     )
-
-
-def _decoded(body: bytes) -> Request:
-    try:
-        return _REQUEST.decode(body)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError:
-        whole = mended(body)
-        if whole == body:
-            raise
-        return _REQUEST.decode(whole)
 
 
 _REQUEST: Final = msgspec.json.Decoder(Request)

@@ -85,6 +85,11 @@ class GeminiTranslation:
         answer = Answer(self._ids, model=asked.model, thoughts=thoughts)
         self._back = StreamBack(answer, events=events) if asked.stream else WholeBack(answer)
 
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return self._back.failure
+
     def feed(self, data: bytes) -> bytes:
         """See `Translation.feed`."""
         return self._back.feed(data)

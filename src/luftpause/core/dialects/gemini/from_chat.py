@@ -179,6 +179,12 @@ class StreamBack:
         self._over = False
         self._silent = 0
 
+    @property
+    def failure(self) -> str:
+        """Why the client was told that there is no answer; empty while there may be one."""
+        failure = self._answer.failure
+        return "" if failure is None else failure.message
+
     def feed(self, data: bytes) -> bytes:
         """Return what follows from the next piece, cut anywhere."""
         self._take(self._reader.feed(data))
@@ -241,6 +247,11 @@ class WholeBack:
     def __init__(self, answer: Answer) -> None:
         self._body = bytearray()
         self._answer = answer
+
+    @property
+    def failure(self) -> str:
+        """None is told in passing: see `end`."""
+        return ""
 
     def feed(self, data: bytes) -> bytes:
         """Keep the next piece; there is nothing to say before the last."""

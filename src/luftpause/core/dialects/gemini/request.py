@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from luftpause.core.dialects.numbers import whole
 from luftpause.core.dialects.request import BadRequestError
-from luftpause.core.dialects.surrogates import mended
+from luftpause.core.dialects.surrogates import read_mended
 
 Members = dict[str, object]
 
@@ -162,7 +162,7 @@ def read_counted(body: bytes) -> Request:
 
 def _read(body: bytes, kind: type[_AnyRequest]) -> _AnyRequest:
     try:
-        return msgspec.convert(_camel_members(_document(body)), kind)
+        return msgspec.convert(_camel_members(read_mended(_ANY, body)), kind)
     except msgspec.DecodeError as error:
         raise unfitting(error) from error
     except RecursionError as error:
@@ -179,16 +179,7 @@ def unspeakable(what: str) -> BadRequestError:
     return BadRequestError(f"{what}, which cannot be said in Chat Completions, and that is all that engines here speak")
 
 
-def _document(body: bytes) -> object:
-    try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        whole = mended(body)
-        if whole == body:
-            raise
-        return msgspec.json.decode(whole)
-
-
+_ANY: Final = msgspec.json.Decoder()
 _CLIENTS: Final = ("args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema")
 _SNAKE: Final = re.compile(r"(?<=[a-z])_([a-z])")
 

@@ -35,6 +35,11 @@ class StreamTranslation:
         """See `Translation.left_out`."""
         return self._asked.left_out
 
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return self._answer.failure
+
     def feed(self, data: bytes) -> bytes:
         """See `Translation.feed`."""
         if self._first is not None:
@@ -85,6 +90,11 @@ class BodyTranslation:
     def left_out(self) -> tuple[str, ...]:
         """See `Translation.left_out`."""
         return self._asked.left_out
+
+    @property
+    def failure(self) -> str:
+        """See `WayBack.failure`."""
+        return ""
 
     def feed(self, data: bytes) -> bytes:
         """See `Translation.feed`."""
