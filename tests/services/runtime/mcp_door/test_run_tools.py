@@ -14,6 +14,7 @@ from luftpause.core.runs.call_keys import key_of
 from luftpause.core.runs.events import Limits, Origin
 from luftpause.ports.tools import KEY_FIELD
 from luftpause.ports.turns import TurnReply, TurnRequest
+from luftpause.services.runtime.mcp_door.tool_list import TOOLS
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.runtime.spawning import STANDS_ALONE
 from services.runtime.mcp_door.doors import Door, Mode, both_eras, complaint, content, door, run_of, spawn
@@ -438,6 +439,29 @@ def test_whole_numbers_may_be_written_with_a_point(mode: Mode) -> None:
             handle = await spawn(client, maxToolCalls=2.0, maxTokens=7.0)
             (run,) = it.world.service.glance().views()
             assert (run.spawn.run, run.spawn.max_tool_calls, run.spawn.max_tokens) == (handle, 2, 7)
+
+    in_time(live())
+
+
+@both_eras
+def test_what_is_optional_may_be_null_for_left_out_and_what_is_required_may_not(mode: Mode) -> None:
+    required: dict[str, object] = {"task": "x", "input": "x", "message": "y", "allow": True}
+
+    async def say(_request: TurnRequest) -> TurnReply:
+        return text("done")
+
+    async def live() -> None:
+        async with door(say) as it, it.client(mode) as client:
+            handle = await spawn(client)
+            required.update({"handle": handle, "handles": [handle]})
+            for tool in TOOLS:
+                names, needed = tool.input_schema["properties"], tool.input_schema.get("required", [])
+                nulls = {name: None for name in names} | {name: required[name] for name in needed}
+                answered = await client.call_tool(tool.name, nulls)
+                assert "is not of type" not in str(answered.content), tool.name
+                for name in needed:
+                    refused = await client.call_tool(tool.name, {**nulls, name: None})
+                    assert f"'{name}' is a required property" in complaint(refused)
 
     in_time(live())
 
