@@ -510,6 +510,26 @@ def test_a_client_at_the_wrong_path_is_told_the_right_one(mode: Mode) -> None:
             in_time(live(path))
 
 
+@pytest.mark.parametrize("place", ["", "5", "nowhere"])
+def test_a_client_that_takes_its_stream_up_again_gets_one_and_what_it_waits_for_when_it_asks_again(place: str) -> None:
+    async def live() -> None:
+        async with door() as it, httpx2.AsyncClient(timeout=30) as http:
+            url, kinds = f"{it.url}/mcp", {"accept": "application/json, text/event-stream"}
+            hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+            begun = await http.post(url, json=asked, headers=kinds)
+            again = {**kinds, "mcp-session-id": begun.headers["mcp-session-id"], "last-event-id": place}
+            await http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=again)
+            async with http.stream("GET", url, headers=again) as stream:
+                assert (stream.status_code, stream.headers["content-type"]) == (200, "text/event-stream")
+                call = {"name": "run", "arguments": {"task": "x"}}
+                asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+                (told,) = messages_in((await http.post(url, json=asked, headers=again)).text)
+                assert told["result"]["structuredContent"]["status"] == "Finished"
+
+    in_time(live())
+
+
 def test_other_routes_and_methods_are_named() -> None:
     async def live() -> list[httpx2.Response]:
         async with door() as it, httpx2.AsyncClient() as http:
