@@ -66,14 +66,19 @@ class BreakingServer:
                 return 200, {"result": {"content": [{"type": "text", "text": "waited"}]}}
             case {"params": {"name": "half" | "half_streamed"}}:
                 return 200, {"result": {"content": [{"type": "text", "text": "half \ud83d a pair"}]}}
+            case {"method": method} if str(method).startswith("notifications/"):
+                return 202, {}
+            case _:
+                return self.refusal(asked)
+
+    def refusal(self, asked: dict[str, object]) -> tuple[int, dict[str, object]]:
+        match asked:
             case {"params": {"name": "refuse", "arguments": {"status": int(status), **more}}}:
                 self.dropped += 1
                 return status, more or {"plain": "go away"}
             case {"params": {"name": "drop"}}:
                 self.dropped += 1
                 raise ConnectionError
-            case {"method": method} if str(method).startswith("notifications/"):
-                return 202, {}
             case _:
                 return 404, {}
 

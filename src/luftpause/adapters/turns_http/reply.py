@@ -1,7 +1,8 @@
 """A whole reply out of streamed chunks: text, tool calls, finish reason and usage.
 
 Engines differ in how they stream tool calls: in pieces or whole, with or without an index, an id or both, and some
-give every call the same id. One that does not stream says all of it in one chunk, with a message for a delta. A call without an id of its own gets one, so that answers can name it.
+give every call the same id. A call without an id of its own gets one, so that answers can name it. One that does not
+stream says all of it in one chunk, with a message for a delta.
 
 A reply is bounded: what a model says beyond that is not read, and the reply counts as cut there.
 """

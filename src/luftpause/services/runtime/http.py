@@ -123,7 +123,7 @@ class _Owned:
             return message
 
         async def answer(to: Send) -> None:
-            # Nothing is kept to be told again; to the SDK, without a store, a place in a stream is a request for nothing.
+            # Nothing is kept to be told again, and without a store the SDK does not even answer who names a place.
             headers = [header for header in scope["headers"] if header[0] != b"last-event-id"]
             await self._app({**scope, "headers": headers, "user": user, GONE_KEY: gone}, heard, _as_json_rpc(to))
 

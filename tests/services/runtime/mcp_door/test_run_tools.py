@@ -456,7 +456,7 @@ def test_what_is_optional_may_be_null_for_left_out_and_what_is_required_may_not(
             required.update({"handle": handle, "handles": [handle]})
             for tool in TOOLS:
                 names, needed = tool.input_schema["properties"], tool.input_schema.get("required", [])
-                nulls = {name: None for name in names} | {name: required[name] for name in needed}
+                nulls = dict.fromkeys(names) | {name: required[name] for name in needed}
                 answered = await client.call_tool(tool.name, nulls)
                 assert "is not of type" not in str(answered.content), tool.name
                 for name in needed:
