@@ -75,7 +75,8 @@ class BreakingServer:
         match asked:
             case {"params": {"name": "refuse", "arguments": {"status": int(status), **more}}}:
                 self.dropped += 1
-                return status, more or {"plain": "go away"}
+                refused: dict[str, object] = more or {"plain": "go away"}
+                return status, refused
             case {"params": {"name": "drop"}}:
                 self.dropped += 1
                 raise ConnectionError
