@@ -75,8 +75,7 @@ class BreakingServer:
         match asked:
             case {"params": {"name": "refuse", "arguments": {"status": int(status), **more}}}:
                 self.dropped += 1
-                refused: dict[str, object] = more or {"plain": "go away"}
-                return status, refused
+                return status, {str(name): value for name, value in more.items()} or {"plain": "go away"}
             case {"params": {"name": "drop"}}:
                 self.dropped += 1
                 raise ConnectionError
