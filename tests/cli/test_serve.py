@@ -1,6 +1,7 @@
 """A service runs until a signal stops it."""
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -141,6 +142,30 @@ def test_what_a_person_can_mend_is_one_line_and_an_exit_code(capsys: pytest.Capt
 
     assert run_service(main) == 1
     assert capsys.readouterr().err == "error: the disk is full\n"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="collects in small steps by itself")
+def test_collecting_what_is_young_never_looks_at_so_much_that_the_loop_stands_still() -> None:
+    looked_at: list[int] = []
+
+    def look(phase: str, told: dict[str, int]) -> None:
+        if phase == "start" and told["generation"] < 2:
+            looked_at.append(sum(len(gc.get_objects(young)) for young in range(told["generation"] + 1)))
+
+    async def main(_stop: asyncio.Event) -> None:
+        gc.collect()
+        gc.callbacks.append(look)
+        kept = [[number] for number in range(500_000)]
+        gc.callbacks.remove(look)
+        assert len(kept) == 500_000
+
+    usual = gc.get_threshold()
+    try:
+        assert run_service(main) == 0
+    finally:
+        gc.set_threshold(*usual)
+    assert len(looked_at) > 20
+    assert max(looked_at) <= 45_000
 
 
 def test_a_bug_is_raised() -> None:

@@ -39,6 +39,8 @@ class BreakingServer:
                 status, answer = await self.answer(asked)
                 body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), **answer}).encode()
                 kind = "application/json"
+                if "plain" in answer:
+                    kind, body = "text/plain", str(answer["plain"]).encode()
                 if asked.get("params", {}).get("name") == "half_streamed":
                     kind, body = "text/event-stream", b"event: message\ndata: " + body + b"\n\n"
                 writer.write(
@@ -64,11 +66,19 @@ class BreakingServer:
                 return 200, {"result": {"content": [{"type": "text", "text": "waited"}]}}
             case {"params": {"name": "half" | "half_streamed"}}:
                 return 200, {"result": {"content": [{"type": "text", "text": "half \ud83d a pair"}]}}
+            case {"method": method} if str(method).startswith("notifications/"):
+                return 202, {}
+            case _:
+                return self.refusal(asked)
+
+    def refusal(self, asked: dict[str, object]) -> tuple[int, dict[str, object]]:
+        match asked:
+            case {"params": {"name": "refuse", "arguments": {"status": int(status), **more}}}:
+                self.dropped += 1
+                return status, {str(name): value for name, value in more.items()} or {"plain": "go away"}
             case {"params": {"name": "drop"}}:
                 self.dropped += 1
                 raise ConnectionError
-            case {"method": method} if str(method).startswith("notifications/"):
-                return 202, {}
             case _:
                 return 404, {}
 
@@ -130,6 +140,38 @@ def test_half_of_a_surrogate_pair_costs_no_answer(name: str) -> None:
             return await tools.call(tool, {}, "k")
 
     assert in_time(use()) == ToolOutcome(text="half \ufffd a pair")
+
+
+OWN_WORD = {"error": {"code": -1, "message": "my own word"}}
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    ("status", "more", "told", "is_unknown"),
+    [
+        *((status, {}, f"Error: HTTP {status} go away", False) for status in (400, 401, 403, 429, 500, 503)),
+        *((status, {}, "", True) for status in (502, 504)),
+        *((status, OWN_WORD, "Error: my own word", False) for status in (400, 500, 502)),
+    ],
+)
+def test_a_call_that_is_refused_is_told_with_what_and_a_gateway_knows_nothing_of_it(
+    status: int, more: dict[str, object], told: str, is_unknown: bool, read_only: bool
+) -> None:
+    async def use() -> tuple[ToolOutcome, int]:
+        async with breaking_server() as (it, url), connected(ToolServerSpec(name="s", url=url)) as tools:
+            hints = ToolAnnotations(read_only_hint=read_only)
+            (tool,) = name_tools([("s", [Tool(name="refuse", input_schema={}, annotations=hints)])])
+            return await tools.call(tool, {"status": status, **more}, "k"), it.dropped
+
+    outcome, times = in_time(use())
+    assert (outcome.failed, outcome.unknown) == (True, is_unknown)
+    assert times == (3 if is_unknown and read_only else 1), "only what may be made twice is made again"
+    if told:
+        assert outcome.text == told
+    elif read_only:
+        assert f"HTTP {status} go away" in outcome.text or "unavailable" in outcome.text
+    else:
+        assert "whether it took effect is unknown" in outcome.text
 
 
 @pytest.mark.parametrize("read_only", [False, True])

@@ -97,10 +97,10 @@ def status(code: int, message: str = "", **headers: str) -> Answer:
     return answer
 
 
-def stream(*pieces: bytes, cut: bool = False, header: str = "") -> Answer:
+def stream(*pieces: bytes, cut: bool = False, header: str = "", kind: str = "text/event-stream") -> Answer:
     """A streamed answer of these pieces, with one more header; `cut` drops the connection after them."""
     more = f"{header}\r\n" if header else ""
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n{more}transfer-encoding: chunked\r\n\r\n"
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{more}transfer-encoding: chunked\r\n\r\n"
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head.encode())

@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import Awaitable
 from dataclasses import replace
 from typing import TypeVar
@@ -78,6 +79,26 @@ async def taken(*answers: Answer, request: TurnRequest = PLAIN, token: str = "")
 
 def test_a_streamed_reply_is_put_together() -> None:
     assert in_time(taken(stream(events(*SAYS_HELLO))))[0] == HELLO
+
+
+WHOLE = json.dumps(
+    {
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello “you”"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}},
+    },
+    indent=1,
+).encode()
+
+
+@pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8"])
+def test_an_answer_in_one_piece_is_a_reply_too(kind: str) -> None:
+    assert in_time(taken(stream(WHOLE[:9], WHOLE[9:], kind=kind)))[0] == HELLO
+
+
+def test_an_answer_in_one_piece_that_is_no_reply_is_asked_for_again() -> None:
+    broken = [stream(each, kind="application/json") for each in (b"", b"{", b'{"error": {"message": "no"}}', b"[1]")]
+    reply, asked = in_time(taken(*broken, stream(WHOLE, kind="application/json")))
+    assert (reply, len(asked)) == (HELLO, 5)
 
 
 def test_the_request_says_who_asks_and_what_is_wanted() -> None:

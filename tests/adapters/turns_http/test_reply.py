@@ -76,6 +76,19 @@ def test_pieces_that_repeat_name_and_id_are_one_call_until_its_arguments_are_who
     assert second[1:] == ("look", "{}")
 
 
+def test_arguments_that_are_an_object_are_taken_as_its_text() -> None:
+    piece = {"index": 0, "id": "c1", "function": {"name": "look", "arguments": {"at": "moon", "far": [1, {}]}}}
+    chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]}
+    assert calls_of(chunk) == [("c1", "look", '{"at":"moon","far":[1,{}]}')]
+
+
+def test_what_is_said_in_parts_is_their_text_without_thoughts() -> None:
+    thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    parts = [thoughts, {"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}, {"type": "image", "text": 5}]
+    chunk = {"choices": [{"index": 0, "delta": {"content": parts}, "finish_reason": "stop"}]}
+    assert assembled(events(chunk)).message.text == "Hello"
+
+
 def test_a_reply_of_nothing_is_no_reply_but_blanks_before_a_call_are() -> None:
     for nothing in ((), (delta(content=" \n"),)):
         with pytest.raises(EmptyReplyError, match="finish reason stop"):

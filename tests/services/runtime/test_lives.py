@@ -1,5 +1,6 @@
 import asyncio
 import time
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -326,6 +327,36 @@ def test_a_conversation_that_cannot_be_read_back_refuses_the_message_and_breaks_
             assert world.service.journal_failure == ""
             assert (await ended(world, await world.service.spawn(order("other")))).result == "re: other"
             assert (await ended(world, run)).result == "re: one"
+
+    in_time(live())
+
+
+@dataclass
+class DamagedJournal(MemoryJournal):
+    sound: slice = field(default_factory=lambda: slice(0))
+
+    async def history(self, run: RunId) -> History:
+        entries = tuple(self.kept[run][self.sound])
+        return History(run=run, entries=entries, damage="its archive is damaged")
+
+
+@pytest.mark.parametrize(("sound", "said"), [((0,), None), ((1, None), None), ((1,), 1), ((-1, None), None)])
+def test_a_conversation_that_is_damaged_is_not_gone_on_with_and_its_result_stays(
+    sound: tuple[int | None, ...], said: int | None
+) -> None:
+    async def live() -> None:
+        async with runtime(echo, journal=DamagedJournal(sound=slice(*sound))) as world:
+            run = await world.service.spawn(order("one"))
+            await ended(world, run)
+            with pytest.raises(NotKeptError, match="its archive is damaged"):
+                await world.service.send(ME, run, "two")
+            if said is None:
+                with pytest.raises(NotKeptError, match="its archive is damaged"):
+                    await world.service.transcript(ME, run, 0, 10)
+            else:
+                assert (await world.service.transcript(ME, run, 0, 10)).total == said
+            assert (await ended(world, run)).result == "re: one"
+            assert world.service.journal_failure == ""
 
     in_time(live())
 

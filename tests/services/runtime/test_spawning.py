@@ -122,6 +122,24 @@ def test_children_that_arrive_at_once_do_not_slip_past_the_cap() -> None:
     in_time(live())
 
 
+def test_as_many_children_as_may_be_fit_whenever_each_of_them_comes() -> None:
+    most = 20
+
+    async def live() -> None:
+        async with runtime(hold, settings=RuntimeSettings(max_children=most)) as world:
+            root = await world.service.spawn(order())
+
+            async def spawned_later(steps: int) -> None:
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                await world.service.spawn(order(parent=root))
+
+            await asyncio.gather(*map(spawned_later, range(most)))
+            assert len(world.service.look(ME, [root])[0].children) == most
+
+    in_time(live())
+
+
 def test_nothing_is_spawned_below_what_was_cancelled_or_has_spent_its_budget() -> None:
     async def say(request: TurnRequest) -> TurnReply:
         return await hold(request) if request.parent is None else text("dear")

@@ -278,7 +278,8 @@ class Book:
     def end(self, plan: Tidying, done: Tidied) -> Iterator[None]:
         """Take over, in steps, what came of it: from the first one on the main file is another one.
 
-        Records may be added and runs settled between the steps. Until the last one `where` is not to be asked.
+        Records may be added and runs settled between the steps. Until the last one `where` is not to be asked. What the
+        plan holds of runs is let go with them: all of it at once would be a long step, too.
         """
         before, self._since = self._since or {}, {}
         shift = done.size - plan.size
@@ -291,6 +292,7 @@ class Book:
             if self._known.get(run) is known:  # it may have been forgotten meanwhile
                 moved = [Span(span.offset + shift, span.length) for span in before.get(run, ())]
                 self._move(run, known, done, moved + self._since.get(run, []))
+            plan.over.pop(run, None)
             if place % AT_ONCE == 0:
                 yield
         self._since = None

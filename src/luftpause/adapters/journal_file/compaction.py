@@ -167,9 +167,9 @@ class Compaction:
                 if len(lists.get(digest, b"")) != self._plan.toolsets[digest].length:
                     raise OSError(f"{MAIN} holds another list of tools than was written")
                 segment.append(lists[digest])
-            for run, lines in moved.items():
+            for run in list(moved):
                 self._pace.breathe()
-                data = b"".join(lines)
+                data = b"".join(moved.pop(run))  # let go one by one: all at once would hold up the other threads
                 if len(data) != pieces[run][-1].length:
                     raise OSError(f"{MAIN} holds other lines of {run} than were written")
                 segment.append(data)

@@ -194,6 +194,7 @@ class FileJournal:
     async def _tidy(self, journal: _Open) -> None:
         book, writer = journal.book, journal.writer
         plan = book.begin()
+        runs = len(plan.over)
         work = Compaction(self._folder, plan, journal.stop)
         try:
             await writer.call(_nothing)  # all that the plan counts on is on the disk then
@@ -212,7 +213,7 @@ class FileJournal:
             journal.exchange = None
             dead = book.dead_segments()
             await asyncio.to_thread(_quietly, lambda: self._remove(dead))
-            logger.info("journal_compacted", extra={"runs": len(plan.over), "forgotten": len(plan.forgotten)})
+            logger.info("journal_compacted", extra={"runs": runs, "forgotten": len(plan.forgotten)})
         finally:
             journal.exchange = journal.tidying = None
 

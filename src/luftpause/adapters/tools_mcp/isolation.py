@@ -41,6 +41,11 @@ _KEY_HEADER: Final = "idempotency-key"
 _PLAIN_KEY: Final = re.compile(r"[!-~]{1,255}")
 _SESSION_HEADER: Final = "mcp-session-id"
 _NOT_FOUND: Final = 404
+_CALL: Final = "tools/call"
+_GATEWAYS: Final = (502, 504)
+"""What a proxy says for a server that got the request and gave no answer."""
+
+_REFUSAL_CHARS: Final = 200
 _KEPT_HEADERS: Final = ("content-type", _SESSION_HEADER, "location", "www-authenticate")
 _FAREWELL_S: Final = 5.0
 _MARK: Final = secrets.token_urlsafe(16)
@@ -57,7 +62,12 @@ class _Params(msgspec.Struct, rename={"meta": "_meta"}):
 
 
 class _Call(msgspec.Struct):
+    method: str = ""
     params: _Params | None = None
+
+
+class _Refusal(msgspec.Struct):
+    error: dict[str, object]
 
 
 class Break(Enum):
@@ -103,8 +113,9 @@ class IsolatingClient(AsyncClient):
         """Send a request; what breaks a POST comes back as an answer that `break_of` knows."""
         # A farewell is a courtesy: nobody waits long for it.
         patience_s = _FAREWELL_S if request.method == "DELETE" else None
-        if request.method == "POST":
-            request.headers.update(_headers_of(request.content))
+        call = _call_in(request.content) if request.method == "POST" else None
+        if call is not None:
+            request.headers.update(_headers_of(call))
         try:
             async with asyncio.timeout(patience_s):
                 response = await super().send(request, stream=stream, auth=auth, follow_redirects=follow_redirects)
@@ -125,7 +136,8 @@ class IsolatingClient(AsyncClient):
         if request.method != "POST" or _is_stream(response) or not stream:
             return response
         try:
-            return await self._whole(request, response)
+            whole = await self._whole(request, response)
+            return _told(request, whole) if call is not None and call.method == _CALL else whole
         except TransportError as error:
             return _broken(request, Break.UNKNOWN, error)
         finally:
@@ -156,12 +168,15 @@ def _is_stream(response: Response) -> bool:
     return kind.lower().startswith("text/event-stream")
 
 
-def _headers_of(body: bytes) -> dict[str, str]:
-    """Return what headers say of a call as well as its `_meta`: its key, as one can carry it, and its trace."""
+def _call_in(body: bytes) -> _Call | None:
     try:
-        call = msgspec.json.decode(body, type=_Call)
+        return msgspec.json.decode(body, type=_Call)
     except (msgspec.MsgspecError, RecursionError):
-        return {}
+        return None
+
+
+def _headers_of(call: _Call) -> dict[str, str]:
+    """Return what headers say of a call as well as its `_meta`: its key, as one can carry it, and its trace."""
     meta = call.params.meta if call.params is not None else None
     headers: dict[str, str] = {}
     if meta is not None and meta.key:
@@ -170,6 +185,28 @@ def _headers_of(body: bytes) -> dict[str, str]:
     if meta is not None and context_in(meta.trace) is not None:
         headers[TRACE_FIELD] = meta.trace
     return headers
+
+
+def _told(request: Request, response: Response) -> Response:
+    """Return the answer to a call so that a status that refuses is told: the SDK knows no more than that there is one.
+
+    What a gateway answers for a server that gave no answer says nothing of what that did.
+    """
+    if response.status_code < 400 or _is_refusal(response.content):
+        return response
+    said = f"HTTP {response.status_code} {response.text[:_REFUSAL_CHARS]}".strip()
+    if response.status_code in _GATEWAYS:
+        return _broken(request, Break.UNKNOWN, TransportError(said))
+    error = {"code": INTERNAL_ERROR, "message": said}
+    return Response(response.status_code, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
+
+
+def _is_refusal(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body, type=_Refusal)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
 
 
 def _too_long(request: Request, most: int) -> Response:

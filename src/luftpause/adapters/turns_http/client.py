@@ -18,7 +18,7 @@ from typing import Final
 from luftpause.adapters.turns_http.reply import BrokenReplyError, EmptyReplyError, ReplyAssembler, error_text
 from luftpause.adapters.turns_http.request import authorization, build
 from luftpause.adapters.turns_http.retry import Patience, retry_after_s
-from luftpause.adapters.turns_http.sse import EventReader, EventTooLongError
+from luftpause.adapters.turns_http.sse import EventReader, EventTooLongError, WholeReader
 from luftpause.core.model.ids import PrincipalId, RunId
 from luftpause.core.model.replicas import Endpoint
 from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, EngineUnreachableError, Exchange
@@ -160,7 +160,7 @@ class HttpTurns:
             try:
                 if exchange.status != 200:
                     await _raise_for(exchange, self._patience)
-                reader, assembler = EventReader(), ReplyAssembler()
+                reader, assembler = _reader_of(exchange), ReplyAssembler()
                 while piece := await exchange.read():
                     # Pings of a held turn count too: whoever is merely held is not dead.
                     course.show_life()
@@ -170,6 +170,8 @@ class HttpTurns:
                     if assembler.is_full:
                         logger.warning("turn_without_end", extra={"run": course.run})
                         break
+                for data in reader.end():
+                    assembler.take(data)
                 reply, parent = assembler.finished(may_call=may_call), _parent_in(exchange)
                 return reply if parent is None else replace(reply, parent=parent)
             finally:
@@ -203,6 +205,12 @@ async def _raise_for(exchange: Exchange, patience: Patience) -> None:
     if status >= 500:
         raise _TryFailedError(told)
     raise _RefusedError(status, told)
+
+
+def _reader_of(exchange: Exchange) -> EventReader | WholeReader:
+    """Return what reads an answer: some engines know no streams and answer in one piece whatever they are asked."""
+    kind = next((value for name, value in exchange.headers if name == b"content-type"), b"")
+    return WholeReader() if kind.lower().startswith(b"application/json") else EventReader()
 
 
 def _parent_in(exchange: Exchange) -> RunId | None:

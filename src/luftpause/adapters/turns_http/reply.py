@@ -1,7 +1,8 @@
 """A whole reply out of streamed chunks: text, tool calls, finish reason and usage.
 
 Engines differ in how they stream tool calls: in pieces or whole, with or without an index, an id or both, and some
-give every call the same id. A call without an id of its own gets one, so that answers can name it.
+give every call the same id. A call without an id of its own gets one, so that answers can name it. One that does not
+stream says all of it in one chunk, with a message for a delta.
 
 A reply is bounded: what a model says beyond that is not read, and the reply counts as cut there.
 """
@@ -41,7 +42,7 @@ class EmptyReplyError(BrokenReplyError):
 
 class _Function(msgspec.Struct):
     name: str | None = None
-    arguments: str | None = None
+    arguments: str | dict[str, object] | None = None
 
 
 class _CallPiece(msgspec.Struct):
@@ -50,14 +51,20 @@ class _CallPiece(msgspec.Struct):
     function: _Function | None = None
 
 
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: object = None
+
+
 class _Delta(msgspec.Struct):
-    content: str | None = None
+    content: str | list[_Part] | None = None
     tool_calls: list[_CallPiece] | None = None
 
 
 class _Choice(msgspec.Struct):
     index: int = 0
     delta: _Delta | None = None
+    message: _Delta | None = None
     finish_reason: str | None = None
 
 
@@ -150,17 +157,19 @@ class ReplyAssembler:
     def _take_choice(self, choice: _Choice) -> None:
         if choice.finish_reason:
             self._finish = choice.finish_reason
-        if choice.delta is None:
+        said = choice.delta or choice.message
+        if said is None:
             return
-        if choice.delta.content:
-            self._text.append(choice.delta.content)
-            self._chars += len(choice.delta.content)
-        for piece in choice.delta.tool_calls or ():
+        text = _text_in(said.content)
+        if text:
+            self._text.append(text)
+            self._chars += len(text)
+        for piece in said.tool_calls or ():
             slot = self._slot_for(piece)
             slot.id = slot.id or piece.id or ""
             if piece.function is not None:
                 slot.name = slot.name or piece.function.name or ""
-                slot.arguments.append(piece.function.arguments or "")
+                slot.arguments.append(_written(piece.function.arguments))
                 self._chars += len(slot.arguments[-1])
 
     def _slot_for(self, piece: _CallPiece) -> _Slot:
@@ -179,6 +188,18 @@ class ReplyAssembler:
         slot = _Slot(index=piece.index)
         self._slots.append(slot)
         return slot
+
+
+def _text_in(content: str | list[_Part] | None) -> str:
+    """Return what is said, without thoughts: some engines say it in parts."""
+    if isinstance(content, list):
+        return "".join(part.text for part in content if part.type == "text" and isinstance(part.text, str))
+    return content or ""
+
+
+def _written(arguments: str | dict[str, object] | None) -> str:
+    """Return arguments as the text that they should be: some engines send the object itself."""
+    return msgspec.json.encode(arguments).decode() if isinstance(arguments, dict) else arguments or ""
 
 
 def _is_whole(arguments: list[str]) -> bool:

@@ -31,3 +31,31 @@ class EventReader:
         if self._cutter.skipped:
             raise EventTooLongError(f"an event of more than {EVENT_BYTES_MAX} bytes")
         return [data for event in split_events(block, len(block)) if (data := data_of(event))]
+
+    def end(self) -> list[bytes]:
+        """Return what the end of the stream completes: nothing, for an event ends with an empty line."""
+        return []
+
+
+class WholeReader:
+    """The same for an answer that is no stream: all of it is the data of one event."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._bytes = 0
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """Keep a piece.
+
+        Raises:
+            EventTooLongError: there are more than EVENT_BYTES_MAX by now.
+        """
+        self._pieces.append(piece)
+        self._bytes += len(piece)
+        if self._bytes > EVENT_BYTES_MAX:
+            raise EventTooLongError(f"an answer of more than {EVENT_BYTES_MAX} bytes")
+        return []
+
+    def end(self) -> list[bytes]:
+        """Return the whole."""
+        return [b"".join(self._pieces)]

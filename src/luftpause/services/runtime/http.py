@@ -123,7 +123,9 @@ class _Owned:
             return message
 
         async def answer(to: Send) -> None:
-            await self._app({**scope, "user": user, GONE_KEY: gone}, heard, _as_json_rpc(to))
+            # Nothing is kept to be told again, and without a store the SDK does not even answer who names a place.
+            headers = [header for header in scope["headers"] if header[0] != b"last-event-id"]
+            await self._app({**scope, "headers": headers, "user": user, GONE_KEY: gone}, heard, _as_json_rpc(to))
 
         await (EarlyStream(send).around(answer) if _may_wait(scope) else answer(send))
 

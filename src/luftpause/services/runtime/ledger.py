@@ -16,9 +16,9 @@ from luftpause.core.runs.actions import Action
 from luftpause.core.runs.advance import decide, without_conversation
 from luftpause.core.runs.condensing import condense, forget
 from luftpause.core.runs.events import Event, RunSpawned
-from luftpause.core.runs.replay import Entry, clocks, recalled, replay, unfinished
+from luftpause.core.runs.replay import Entry, History, clocks, recalled, replay, unfinished
 from luftpause.core.runs.state import Run, State
-from luftpause.ports.journal import Journal, StaleAppendError
+from luftpause.ports.journal import Journal, JournalFailedError, StaleAppendError
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import UnknownHandleError
 from luftpause.services.runtime.run_spans import RunSpans
@@ -110,10 +110,12 @@ class Ledger:
         """Give a run its conversation back, so that it can go on.
 
         Raises:
-            JournalFailedError: it cannot be read.
+            JournalFailedError: it cannot be read, or not whole.
             StaleAppendError: the run was forgotten meanwhile.
         """
         history = await self._journal.history(run)
+        if history.damage:
+            raise JournalFailedError(unreadable(history))
         if run not in self.state.runs:
             raise StaleAppendError(f"{run} is not kept any more")
         if not self.state.runs[run].messages:
@@ -174,6 +176,11 @@ class Ledger:
                 self._order[None].pop(each, None)
                 self._order[known.spawn.principal].pop(each, None)
         self.state = forget(self.state, gone)
+
+
+def unreadable(history: History) -> str:
+    """Return what is told of a run whose conversation is not whole."""
+    return f"what was said in {history.run} cannot be read back: {history.damage}"
 
 
 @contextlib.contextmanager

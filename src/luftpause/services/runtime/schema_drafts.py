@@ -39,6 +39,9 @@ class Judge(Protocol):
 PATTERN_MEMORY_BYTES: Final = 1 << 20
 _PATTERNS_KEPT: Final = 512
 _SIZE_FOR_A_STEP: Final = 64
+_UNREAD: Final = ("type", "minLength", "maxLength")
+"""Keywords that judge a text without reading it, so that its length costs nothing."""
+
 _TURNS_AROUND: Final = ("not", "if", "oneOf", "contains", "disallow", "unevaluatedProperties", "unevaluatedItems")
 _SENSELESS: Final = (
     *(TypeError, AttributeError, LookupError, ValueError, ArithmeticError),
@@ -160,7 +163,8 @@ def _plain(value: object) -> object:
 def _bounded(name: str, keyword: Keyword) -> Keyword:
     def judged(judge: Judge, value: object, instance: object, schema: object) -> Iterator[ValidationError]:
         purse = PURSE.get()
-        purse.spend(1 + (_size(value) + _size(instance)) // _SIZE_FOR_A_STEP)
+        read = 0 if name in _UNREAD and isinstance(instance, str) else _size(instance)
+        purse.spend(1 + (_size(value) + read) // _SIZE_FOR_A_STEP)
         before = purse.silent
         if purse.mixed and name == "unevaluatedProperties":
             purse.silent += 1

@@ -18,7 +18,7 @@ from luftpause.ports.turns import Turns
 from luftpause.services.runtime.actor import SHUTTING_DOWN
 from luftpause.services.runtime.approvals import Approvals
 from luftpause.services.runtime.glance import Glance
-from luftpause.services.runtime.ledger import Ledger
+from luftpause.services.runtime.ledger import Ledger, unreadable
 from luftpause.services.runtime.lives import Lives
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import (
@@ -201,9 +201,12 @@ class RuntimeService:
         said = run.messages
         if not said:
             try:
-                said = conversation(await self._journal.history(run.spawn.run))
+                history = await self._journal.history(run.spawn.run)
             except JournalFailedError as error:
                 raise NotKeptError(str(error)) from error
+            said = conversation(history)
+            if history.damage and not said:
+                raise NotKeptError(unreadable(history))
         return Transcript(first=first, total=len(said), messages=said[first : first + limit])
 
     def changes(self, principal: PrincipalId, handles: Sequence[str]) -> AsyncGenerator[RunView, None]:

@@ -188,7 +188,9 @@ class Spawner:
                 f"{name} stands {depth} runs deep, no deeper ones are allowed; spawn below a run further up"
             )
         children = sum(not state.runs[child].is_over for child in parent.children)
-        children += sum(each == parent.spawn.run for each in self._arriving.values())
+        # Whoever is on record already is among its parent's children, and may not have been told yet.
+        arriving = (each for run, each in self._arriving.items() if run not in state.runs)
+        children += sum(each == parent.spawn.run for each in arriving)
         if children >= settings.max_children:
             raise SpawnRefusedError(
                 f"{children} children of {name} are running, no more fit; await or cancel some first"

@@ -6,6 +6,9 @@ from luftpause.services.runtime.mcp_door.spawn_schema import SPAWN_ARGUMENTS
 from luftpause.services.runtime.mcp_door.tool_list import TOOLS
 from luftpause.services.runtime.schema_fit import TOO_MUCH
 
+REQUEST_CHARS = 4 * 1024 * 1024
+"""More than the longest request holds."""
+
 SPAWN = {"type": "object", "properties": SPAWN_ARGUMENTS, "additionalProperties": False, "required": ["task"]}
 
 
@@ -57,6 +60,35 @@ def test_every_list_of_a_spawn_can_be_as_long_as_it_may() -> None:
 def test_what_is_too_much_to_be_judged_is_refused() -> None:
     schema = {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "string"}}}}
     assert complaint({"items": ["x"] * 100_000}, schema) == TOO_MUCH
+
+
+TEXTS = [
+    (tool, name)
+    for tool in TOOLS
+    for name, schema in tool.input_schema["properties"].items()
+    if schema["type"] == "string" and not {"enum", "maxLength"} & schema.keys()
+]
+
+
+@pytest.mark.parametrize(("tool", "name"), TEXTS, ids=lambda value: getattr(value, "name", value))
+def test_a_text_may_be_as_long_as_a_request(tool: Tool, name: str) -> None:
+    schema = {"type": "object", "properties": tool.input_schema["properties"]}
+    assert complaint({name: "x" * REQUEST_CHARS}, schema) == ""
+
+
+COUNTS = [(tool, name, schema) for tool in TOOLS for name, schema in tool.input_schema["properties"].items()]
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "schema"),
+    [each for each in COUNTS if each[2]["type"] in ("integer", "number") and each[1] != "timeout"],
+    ids=lambda value: getattr(value, "name", value) if isinstance(value, Tool | str) else "",
+)
+def test_a_number_that_others_could_not_read_is_refused(tool: Tool, name: str, schema: dict[str, int]) -> None:
+    arguments = {"type": "object", "properties": tool.input_schema["properties"]}
+    assert schema["maximum"] < 2**53
+    assert complaint({name: schema["maximum"]}, arguments) == ""
+    assert "is greater than the maximum" in complaint({name: schema["maximum"] + 1}, arguments)
 
 
 def test_what_no_parser_carries_on_is_refused() -> None:

@@ -14,6 +14,7 @@ from luftpause.core.runs.call_keys import key_of
 from luftpause.core.runs.events import Limits, Origin
 from luftpause.ports.tools import KEY_FIELD
 from luftpause.ports.turns import TurnReply, TurnRequest
+from luftpause.services.runtime.mcp_door.tool_list import TOOLS
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.runtime.spawning import STANDS_ALONE
 from services.runtime.mcp_door.doors import Door, Mode, both_eras, complaint, content, door, run_of, spawn
@@ -443,6 +444,29 @@ def test_whole_numbers_may_be_written_with_a_point(mode: Mode) -> None:
 
 
 @both_eras
+def test_what_is_optional_may_be_null_for_left_out_and_what_is_required_may_not(mode: Mode) -> None:
+    required: dict[str, object] = {"task": "x", "input": "x", "message": "y", "allow": True}
+
+    async def say(_request: TurnRequest) -> TurnReply:
+        return text("done")
+
+    async def live() -> None:
+        async with door(say) as it, it.client(mode) as client:
+            handle = await spawn(client)
+            required.update({"handle": handle, "handles": [handle]})
+            for tool in TOOLS:
+                names, needed = tool.input_schema["properties"], tool.input_schema.get("required", [])
+                nulls = dict.fromkeys(names) | {name: required[name] for name in needed}
+                answered = await client.call_tool(tool.name, nulls)
+                assert "is not of type" not in str(answered.content), tool.name
+                for name in needed:
+                    refused = await client.call_tool(tool.name, {**nulls, name: None})
+                    assert f"'{name}' is a required property" in complaint(refused)
+
+    in_time(live())
+
+
+@both_eras
 def test_arguments_too_many_to_be_judged_are_refused_too(mode: Mode) -> None:
     async def live() -> str:
         async with door() as it, it.client(mode) as client:
@@ -484,6 +508,26 @@ def test_a_client_at_the_wrong_path_is_told_the_right_one(mode: Mode) -> None:
         told = pytest.RaisesExc(MCPError, match=f"no route '{path}' here: the MCP door speaks MCP at /mcp")
         with pytest.RaisesGroup(told, flatten_subgroups=True):
             in_time(live(path))
+
+
+@pytest.mark.parametrize("place", ["", "5", "nowhere"])
+def test_a_client_that_takes_its_stream_up_again_gets_one_and_what_it_waits_for_when_it_asks_again(place: str) -> None:
+    async def live() -> None:
+        async with door() as it, httpx2.AsyncClient(timeout=30) as http:
+            url, kinds = f"{it.url}/mcp", {"accept": "application/json, text/event-stream"}
+            hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+            begun = await http.post(url, json=asked, headers=kinds)
+            again = {**kinds, "mcp-session-id": begun.headers["mcp-session-id"], "last-event-id": place}
+            await http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=again)
+            async with http.stream("GET", url, headers=again) as stream:
+                assert (stream.status_code, stream.headers["content-type"]) == (200, "text/event-stream")
+                call = {"name": "run", "arguments": {"task": "x"}}
+                asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+                (told,) = messages_in((await http.post(url, json=asked, headers=again)).text)
+                assert told["result"]["structuredContent"]["status"] == "Finished"
+
+    in_time(live())
 
 
 def test_other_routes_and_methods_are_named() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from mcp.server.context import HandlerResult, ServerRequestContext
@@ -33,6 +33,11 @@ class ToolCall:
     def arguments(self) -> Mapping[str, object]:
         """What the tool is called with."""
         return self.params.arguments or {}
+
+    def without_nulls(self) -> "ToolCall":
+        """Return the call without the arguments that are null: so many clients and models say "left out"."""
+        given = {name: value for name, value in self.arguments.items() if value is not None}
+        return replace(self, params=self.params.model_copy(update={"arguments": given}))
 
     @property
     def principal(self) -> Principal:

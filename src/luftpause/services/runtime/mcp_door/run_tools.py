@@ -179,6 +179,7 @@ def _checked(schema: Mapping[str, object], answer: Handler) -> Handler:
     """Return the same tool, which tells its client in words what the client got wrong."""
 
     async def checked(call: ToolCall) -> HandlerResult:
+        call = call.without_nulls()
         wrong = complaint(call.arguments, schema)
         if wrong:
             return answers.refusal(f"{call.params.name}: {wrong}")

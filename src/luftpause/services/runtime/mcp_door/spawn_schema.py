@@ -6,6 +6,8 @@ HANDLES_MAX: Final = 1000
 NAMES_MAX: Final = 1000
 MODELS_MAX: Final = 10
 KEY_CHARS_MAX: Final = 200
+COUNT_MAX: Final = 2**53 - 1
+"""The largest whole number that every reader of JSON reads as such."""
 
 HANDLE: Final[dict[str, object]] = {
     "type": "string",
@@ -62,16 +64,19 @@ SPAWN_ARGUMENTS: Final[dict[str, object]] = {
     "budgetTokens": {
         "type": "integer",
         "minimum": 1,
+        "maximum": COUNT_MAX,
         "description": "Prompt and completion tokens that it and all runs below it may use together",
     },
     "budgetToolCalls": {
         "type": "integer",
         "minimum": 1,
+        "maximum": COUNT_MAX,
         "description": "Tool calls that it and all runs below it may make together",
     },
     "budgetSeconds": {
         "type": "integer",
         "minimum": 1,
+        "maximum": COUNT_MAX,
         "description": "Seconds after which it and all runs below it are cancelled",
     },
     "approveTools": {

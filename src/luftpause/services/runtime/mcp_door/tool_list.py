@@ -11,7 +11,7 @@ from mcp_types import Tool, ToolAnnotations
 from luftpause.core.dialects.decide import LABEL_CHARS_MAX, LABELS_MAX, LABELS_MIN
 from luftpause.services.runtime.mcp_door import run_schemas
 from luftpause.services.runtime.mcp_door.arguments import MESSAGES_SHOWN, RUNS_SHOWN
-from luftpause.services.runtime.mcp_door.spawn_schema import HANDLE, HANDLES, SPAWN_ARGUMENTS
+from luftpause.services.runtime.mcp_door.spawn_schema import COUNT_MAX, HANDLE, HANDLES, SPAWN_ARGUMENTS
 from luftpause.services.runtime.orders import RuntimeSettings
 from luftpause.services.runtime.service import OVERVIEW_MAX
 
@@ -192,6 +192,7 @@ _TRANSCRIPT: Final = Tool(
             "start": {
                 "type": "integer",
                 "minimum": 0,
+                "maximum": COUNT_MAX,
                 "description": "Place of the first message to return; left out: the latest messages",
             },
             "limit": {
