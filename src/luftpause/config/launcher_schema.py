@@ -72,6 +72,13 @@ class LauncherModel(Section, frozen=True):
     env: dict[str, str] = {}
 
 
+def replica_names(model: LauncherModel) -> tuple[str, ...]:
+    """Return what a model's engines are called among all replicas."""
+    if model.backend == "ollama":
+        return (f"{model.name}-ollama",)
+    return tuple(f"{model.name}-{instance}" for instance in range(1, model.instances + 1))
+
+
 class LauncherGroup(Section, frozen=True):
     """Models that share a rule beside the size of their memory.
 

@@ -199,6 +199,19 @@ def test_a_replica_whose_name_is_taken_is_stopped_and_the_other_stays() -> None:
     assert made.place(arrived("t2", model="m")) == "mine"
 
 
+def test_a_name_that_is_taken_is_a_failure_like_any_other() -> None:
+    made = World(spec("mine", "m"))
+    made.tell(joined(model("A")))
+    for failures in (1, 2, 3):
+        assert loads(made.tell(arrived(f"t{failures}", model="A"))) == ["A"]
+        (told,) = [each.why for each in made.tell(up("A", replica="mine")) if isinstance(each, RefuseTurn)]
+        assert told.reason is RefusalReason.LOAD_FAILED
+        assert told.message == "model 'A' could not be loaded: another replica is called 'mine' already"
+        assert loads(made.tell(down("A"))) == []
+        assert (known(made).failures, known(made).failed_why) == (failures, "another replica is called 'mine' already")
+    assert refusals(made.tell(arrived("t4", model="A"))) == [(RefusalReason.MODEL_FAILING, 2.0)]
+
+
 def test_reports_that_fit_nothing_change_nothing() -> None:
     made = world()
     before = made.state
