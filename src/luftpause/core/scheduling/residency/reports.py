@@ -35,7 +35,7 @@ TAIL_LINES: Final = 5
 """So many of the last lines of an engine's output are told with a failure."""
 
 RESTARTS_MAX: Final = 3
-"""A model that crashed more often in a row does not come back by itself."""
+"""A model that failed more often in a row does not come back by itself."""
 
 
 def take_in(draft: Draft, event: ModelReport, now: Instant) -> None:
@@ -123,8 +123,11 @@ def _give_up(draft: Draft, model: Model, cause: str, tail: Sequence[str], now: I
     if len(tail) == 1 and cause.endswith(tail[0]):
         tail = ()  # the cause says it already
     message = f"model '{model.name}' could not be loaded: {cause}" + "".join(f"\n{line}" for line in tail)
+    is_restart = model.asked is LoadReason.RESTART
     failed = model._replace(is_retrying=False, asked=None, failed_why=cause)
     failed = _counted(draft, failed, failed.failures + 1, now)
+    if is_restart:
+        failed = _restarted(draft, failed, now)
     refusal = Refusal(reason=RefusalReason.LOAD_FAILED, message=message, retry_after_s=closed_s(failed, now))
     steps.refuse_waiters(draft, failed, refusal, now)
 
@@ -136,7 +139,7 @@ def _go_down(draft: Draft, model: Model, event: ModelDown, now: Instant) -> None
         case ModelPhase.STOPPING:
             left = steps.gone(draft, parking.take_in(draft, model, event, now), now)
             if left is not None and not _was_taken(model):
-                steps.put(draft, left._replace(failures=0, failed_why=""))
+                steps.put(draft, left._replace(failures=0, crashes=0, failed_why=""))
         case ModelPhase.LOADING:
             _fail(draft, model, LoadFailed(model=model.name, cause=event.why or "its engine ended"), now)
         case ModelPhase.UP | ModelPhase.DRAINING:
@@ -151,13 +154,19 @@ def _crash(draft: Draft, model: Model, why: str, now: Instant) -> None:
     left = steps.gone(draft, model, now)
     if left is None:
         return
-    failures = 1 if is_first else left.failures + 1
-    left = _counted(draft, left._replace(failed_why=why or "its engine ended unasked"), failures, now)
-    if left.spec.auto_restart and failures <= RESTARTS_MAX:
-        back_at = Instant(now + 2.0**failures)
-        left = steps.put(draft, left._replace(asked=LoadReason.RESTART, not_before=back_at, closed_until=None))
+    crashes = 1 if is_first else left.crashes + 1
+    crashed = left._replace(crashes=crashes, failed_why=why or "its engine ended unasked")
+    left = _restarted(draft, _counted(draft, crashed, crashes, now), now)
     if left.closed_until is not None:
         steps.refuse_waiters(draft, left, left_alone(left, now), now)
+
+
+def _restarted(draft: Draft, model: Model, now: Instant) -> Model:
+    """Have a model that failed come back by itself, if so configured and it has not failed too often."""
+    if not model.spec.auto_restart or model.failures > RESTARTS_MAX:
+        return model
+    back_at = Instant(now + 2.0**model.failures)
+    return steps.put(draft, model._replace(asked=LoadReason.RESTART, not_before=back_at, closed_until=None))
 
 
 def _counted(draft: Draft, model: Model, failures: int, now: Instant) -> Model:

@@ -100,7 +100,8 @@ class Model(NamedTuple):
         asked: why it is to be up although no turn waits for it; None once it was, or failed.
         not_before: what it was asked for is left alone until then.
         pinned: stays up until an operator says otherwise.
-        failures: failed loads and crashes in a row.
+        failures: failed loads and crashes in a row; once it is ready, those crashes alone.
+        crashes: those in a row of which each came soon after it was ready.
         failed_why: what the last of them was, for people.
         closed_until: it is left alone until then, and turns for it are refused.
         is_retrying: its last load ran out of memory, and the next one has more.
@@ -132,6 +133,7 @@ class Model(NamedTuple):
     not_before: Instant | None = None
     pinned: bool = False
     failures: int = 0
+    crashes: int = 0
     failed_why: str = ""
     closed_until: Instant | None = None
     is_retrying: bool = False
