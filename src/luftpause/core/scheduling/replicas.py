@@ -69,7 +69,7 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
     before = known
     if known.healthy and not event.healthy:
         known = _open_for_all(draft, known)
-        before = _reborn(known, draft.take_seq())
+        before = _reborn(known, draft.take_seq())._replace(draining=known.draining)
     comes_back = event.healthy and known.seen_healthy and not known.healthy
     reported = after_report(before, event.load, now) if event.healthy else before._replace(load=None)
     fresh = reported._replace(
