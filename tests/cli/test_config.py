@@ -127,11 +127,19 @@ name = 'm'
 @pytest.mark.parametrize(
     ("keys", "place", "says"),
     [
-        ("backend = 'vllm'\nmodel_path = '../m'", "6: launcher.models[0].model_path", "lies outside launcher.model_dir"),
+        (
+            "backend = 'vllm'\nmodel_path = '../m'",
+            "6: launcher.models[0].model_path",
+            "lies outside launcher.model_dir",
+        ),
         ("backend = 'vllm'\nmodel_path = 'none'", "6: launcher.models[0].model_path", "there is no "),
         ("backend = 'vllm'\nmodel_path = 'm\\u0000'", "6: launcher.models[0].model_path", "cannot be looked at"),
         (f"backend = 'vllm'\nmodel_path = '{'x' * 5000}'", "6: launcher.models[0].model_path", "cannot be looked at"),
-        ("backend = 'vllm'\nmodel_path = 'm'\nargs = ['--model=x']", "7: launcher.models[0].args", "set by the launcher"),
+        (
+            "backend = 'vllm'\nmodel_path = 'm'\nargs = ['--model=x']",
+            "7: launcher.models[0].args",
+            "set by the launcher",
+        ),
         ("backend = 'command'\ncommand = ['x', '${prot}']", "6: launcher.models[0].command", "there are ${port}"),
         ("backend = 'command'\ncommand = ['x']", "6: launcher.models[0].command", "must contain ${port}"),
         (

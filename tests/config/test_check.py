@@ -55,7 +55,10 @@ def test_the_default_and_a_full_configuration_are_fine() -> None:
         ),
         *(
             (
-                {"replicas": [{**REPLICA, "name": f"o-{end}"}], "launcher": {"models": [LLAMA, {**engine, "name": "o"}]}},
+                {
+                    "replicas": [{**REPLICA, "name": f"o-{end}"}],
+                    "launcher": {"models": [LLAMA, {**engine, "name": "o"}]},
+                },
                 f"launcher.models[1].name: its engine would be called 'o-{end}', which replicas[0].name is; "
                 "call one of them otherwise",
             )

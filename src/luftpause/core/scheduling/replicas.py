@@ -79,7 +79,10 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         why="" if event.healthy else event.cause,
         window=after_outage(draft.limits) if comes_back else before.window,
         priorities=event.priorities if event.healthy else None,
+        ill_since=None if event.healthy else (now if known.ill_since is None else known.ill_since),
     )
+    if not event.healthy and event.replica in draft.residency.of_replica:
+        draft.is_review_due = True
     if draft.limits.working_set is not None and event.load is not None:
         fresh = fresh._replace(seat=after_report_of(fresh.seat, event.load, now))
     past = draft.past.get(known.replica) if fresh.seen_healthy else None
@@ -118,7 +121,7 @@ def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
 
 def set_ready(draft: Draft, replica: ReplicaId) -> None:
     """Take a declared replica in as healthy without a probe: its launcher has seen its engine ready."""
-    fresh = draft.replicas[replica]._replace(healthy=True, seen_healthy=True, why="")
+    fresh = draft.replicas[replica]._replace(healthy=True, seen_healthy=True, why="", ill_since=None)
     draft.set_replica(fresh)
     _reassign(draft, _away(draft, fresh))
 
@@ -153,6 +156,7 @@ def _reborn(replica: Replica, epoch: int) -> Replica:
         heard_at=None,
         seat=seat,
         priorities=None,
+        ill_since=None,
     )
 
 

@@ -132,3 +132,22 @@ def test_a_model_that_drains_goes_on_to_though_its_engine_misses_a_probe() -> No
         assert made.state.residency.models[ModelName("A")].phase is ModelPhase.DRAINING
     assert placed(made.tell(arrived("a2", model="A"))) == [], "it makes room"
     assert placed(made.tell(TurnAbandoned(turn=TurnId("b")))) == [("a2", "box/A")], "nobody needs it any more"
+
+
+def test_an_engine_that_answers_nothing_any_more_is_started_anew_for_turns_that_wait_but_never_under_a_turn() -> None:
+    made = World(limits=Limits(residency=ResidencyLimits(silent_s=30.0)))
+    made.tell(joined(model("A", 6)))
+    made.tell_all([arrived("a", model="A"), up("A"), probed("box/A", healthy=False), arrived("b", model="A")])
+    made.later(100.0)
+    assert orders(made.tell(probed("box/A", healthy=False))) == [], "whoever is in flight may get an answer yet"
+    made.tell_all([finished("a"), probed("box/A"), finished("b")])
+    made.tell(probed("box/A", healthy=False))
+    made.later(100.0)
+    assert orders(made.tell(probed("box/A", healthy=False))) == [], "nobody waits for it"
+    made.tell_all([probed("box/A"), probed("box/A", healthy=False), arrived("c", model="A")])
+    made.later(29.0)
+    assert orders(made.tell(probed("box/A", healthy=False))) == []
+    made.later(1.0)
+    assert orders(made.tell(probed("box/A", healthy=False))) == ["-A"]
+    assert orders(made.tell(down("A"))) == ["+A"]
+    assert placed(made.tell(up("A"))) == [("c", "box/A")]

@@ -42,6 +42,7 @@ class ResidencyLimits:
         circuit_s: for how long the first time; then twice as long each time.
         circuit_s_max: but no longer.
         stable_s: a crash after so long is the first one, whatever was before.
+        silent_s: an engine that failed each probe for so long is started anew for turns that wait, if none is in flight.
     """
 
     max_wait_s: float = 30.0
@@ -52,6 +53,7 @@ class ResidencyLimits:
     circuit_s: float = 2.0
     circuit_s_max: float = 300.0
     stable_s: float = 60.0
+    silent_s: float = 30.0
 
 
 class ModelPhase(Enum):
