@@ -79,10 +79,8 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         why="" if event.healthy else event.cause,
         window=after_outage(draft.limits) if comes_back else before.window,
         priorities=event.priorities if event.healthy else None,
-        ill_since=None if event.healthy else (now if known.ill_since is None else known.ill_since),
+        ill_since=_ill_since(known, event, now),
     )
-    if not event.healthy and event.replica in draft.residency.of_replica:
-        draft.is_review_due = True
     if draft.limits.working_set is not None and event.load is not None:
         fresh = fresh._replace(seat=after_report_of(fresh.seat, event.load, now))
     past = draft.past.get(known.replica) if fresh.seen_healthy else None
@@ -100,6 +98,12 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
     if event.healthy is not known.healthy:
         # Whoever falls ill lets its own go; whoever is well again takes back those that are away from it.
         _reassign(draft, _away(draft, fresh) if event.healthy else _held_in(draft, known.replica))
+
+
+def _ill_since(known: Replica, event: ReplicaProbed, now: Instant) -> Instant | None:
+    if event.healthy:
+        return None
+    return now if known.ill_since is None else known.ill_since
 
 
 def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -29,24 +30,28 @@ class ModelFile:
 
     def fault(self) -> str:
         """Return what is wrong with it now, in words; empty when it may be opened."""
-        # Resolved anew, so that a symlink that was put there meanwhile leads nowhere.
-        at = self.path
+        said = shown(str(self.path))
         try:
-            found = at.resolve()
+            # Resolved anew, so that a symlink that was put there meanwhile leads nowhere.
+            found = self.path.resolve()
             if self.folder is not None and not found.is_relative_to(self.folder):
-                return f"{shown(str(at))} lies outside launcher.model_dir, {shown(str(self.folder))}"
-            if found != at:
-                return f"{shown(str(at))} leads elsewhere than it did, to {shown(str(found))}"
-            for number, at in enumerate((found, *self._parts(), *self._below())):
-                real, said = at.resolve(), shown(at.name if number else str(at))
-                if not real.exists():
-                    return f"there is no {said}"
-                if self.folder is not None and not real.is_relative_to(self.folder):
-                    return f"{said} lies outside launcher.model_dir: it leads to {shown(str(real))}"
-                if number == _ENTRIES_MAX:
-                    return f"{shown(str(found))} has more than {_ENTRIES_MAX} entries, which is no model's folder"
+                return f"{said} lies outside launcher.model_dir, {shown(str(self.folder))}"
+            if found != self.path:
+                return f"{said} leads elsewhere than it did, to {shown(str(found))}"
+            return self._fault_of_all() if found.exists() else f"there is no {said}"
         except _UNREADABLE as error:
-            return f"{shown(str(at))} cannot be looked at: {error}"
+            return f"{said} cannot be looked at: {error}"
+
+    def _fault_of_all(self) -> str:
+        """Return what is wrong with what is opened beside the path itself."""
+        for number, at in enumerate(chain(self._parts(), self._below())):
+            real = at.resolve()
+            if not real.exists():
+                return f"there is no {shown(at.name)}"
+            if self.folder is not None and not real.is_relative_to(self.folder):
+                return f"{shown(at.name)} lies outside launcher.model_dir: it leads to {shown(str(real))}"
+            if number == _ENTRIES_MAX:
+                return f"{shown(self.path.name)} has more than {_ENTRIES_MAX} entries, which is no model's folder"
         return ""
 
     def stamp(self) -> str:
@@ -81,10 +86,10 @@ class ModelFile:
             folder = folders.pop()
             if folder not in seen:
                 seen.add(folder)
-                for entry in os.scandir(folder):
-                    yield Path(entry)
+                for entry in folder.iterdir():
+                    yield entry
                     if entry.is_dir():
-                        folders.append(Path(entry).resolve())
+                        folders.append(entry.resolve())
 
 
 def model_file(model_path: str, model_dir: str, bundled: Path | None) -> ModelFile | None:

@@ -42,7 +42,8 @@ class ResidencyLimits:
         circuit_s: for how long the first time; then twice as long each time.
         circuit_s_max: but no longer.
         stable_s: a crash after so long is the first one, whatever was before.
-        silent_s: an engine that failed each probe for so long is started anew for turns that wait, if none is in flight.
+        silent_s: an engine that failed each probe for so long is started anew for turns that wait, unless one is in
+            flight.
     """
 
     max_wait_s: float = 30.0
