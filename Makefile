@@ -12,6 +12,7 @@ test: venv
 	@sh scripts/check tests
 
 nightly: venv
+	@sh scripts/second-model
 	@.venv/bin/pytest -q -m "nightly or not nightly" --timeout=3600 --cov --cov-report=term
 	@sh scripts/check compiled-nightly
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from luftpause.adapters import process_log
-from luftpause.adapters.process_log import LINE_CHARS_MAX, LINES_MAX, ProcessLog
+from luftpause.adapters.process_log import LINE_CHARS_MAX, LINES_MAX, LineRing, ProcessLog
 
 
 def test_the_tail_holds_the_last_lines_wherever_they_were_cut() -> None:
@@ -13,6 +13,15 @@ def test_the_tail_holds_the_last_lines_wherever_they_were_cut() -> None:
     for chunk in (b"fir", b"st\nsecond\n", b"\n", b"thi", b"rd"):
         log.write(chunk)
     assert log.tail() == ("first", "second", "third")
+
+
+def test_what_overwrites_itself_on_a_terminal_is_read_line_by_line() -> None:
+    ring = LineRing()
+    log = ProcessLog(None, "engine", ring)
+    for chunk in (b"begin\r\n", b"\rshards:  0%", b"\rshards: 50%\rshards", b": 90%", b"\rshards: 100%\n"):
+        log.write(chunk)
+    assert ring.since(0).lines == ("begin", "shards:  0%", "shards: 50%", "shards: 90%", "shards: 100%")
+    assert log.tail() == ring.since(0).lines
 
 
 def test_only_the_newest_lines_are_kept() -> None:

@@ -114,3 +114,56 @@ def test_import_of_yaml_needs_a_package_and_says_how_to_get_it(monkeypatch: pyte
     answer = config("import", "llama-swap", "swap.yaml")
     assert answer.exit_code == 1
     assert f"{sys.executable} -m pip install pyyaml; or write the file as JSON" in answer.stderr
+
+
+MODEL = """\
+[launcher]
+model_dir = 'models'
+[[launcher.models]]
+name = 'm'
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "place", "says"),
+    [
+        (
+            "backend = 'vllm'\nmodel_path = '../m'",
+            "6: launcher.models[0].model_path",
+            "lies outside launcher.model_dir",
+        ),
+        ("backend = 'vllm'\nmodel_path = 'none'", "6: launcher.models[0].model_path", "there is no "),
+        ("backend = 'vllm'\nmodel_path = 'm\\u0000'", "6: launcher.models[0].model_path", "cannot be looked at"),
+        (f"backend = 'vllm'\nmodel_path = '{'x' * 5000}'", "6: launcher.models[0].model_path", "cannot be looked at"),
+        (
+            "backend = 'vllm'\nmodel_path = 'm'\nargs = ['--model=x']",
+            "7: launcher.models[0].args",
+            "set by the launcher",
+        ),
+        ("backend = 'command'\ncommand = ['x', '${prot}']", "6: launcher.models[0].command", "there are ${port}"),
+        ("backend = 'command'\ncommand = ['x']", "6: launcher.models[0].command", "must contain ${port}"),
+        (
+            "backend = 'vllm'\nmodel_path = 'm'\nenv = {VLLM_API_KEY = 'x'}",
+            "7: launcher.models[0].env",
+            "set by the launcher",
+        ),
+    ],
+)
+def test_check_finds_what_a_start_would_refuse_and_says_where_it_stands(keys: str, place: str, says: str) -> None:
+    Path("models/m").mkdir(parents=True)
+    Path("luftpause.toml").write_text(MODEL + keys.replace("'m\\u0000'", '"m\\u0000"') + "\n", "utf-8")
+    answer = config("check")
+    assert answer.exit_code == 2
+    assert answer.stderr.startswith(f"error: luftpause.toml:{place}: ")
+    assert says in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
+
+
+def test_check_says_which_key_is_missing_where_no_place_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    Path("luftpause.toml").write_text(
+        "[launcher]\napi_key_env = 'NO_SUCH_KEY'\n[[launcher.models]]\nname = 'm'\nbackend = 'ollama'\n", "utf-8"
+    )
+    answer = config("check")
+    assert answer.exit_code == 2
+    assert answer.stderr == "error: luftpause.toml:2: launcher.api_key_env: the variable NO_SUCH_KEY is not set\n"

@@ -53,6 +53,21 @@ def test_the_default_and_a_full_configuration_are_fine() -> None:
             model(aliases=["x", "x"]),
             "launcher.models[0].aliases[1]: the name 'x' is taken by launcher.models[0].aliases[0]",
         ),
+        *(
+            (
+                {
+                    "replicas": [{**REPLICA, "name": f"o-{end}"}],
+                    "launcher": {"models": [LLAMA, {**engine, "name": "o"}]},
+                },
+                f"launcher.models[1].name: its engine would be called 'o-{end}', which replicas[0].name is; "
+                "call one of them otherwise",
+            )
+            for end, engine in (
+                ("1", OWN),
+                ("3", {**OWN, "instances": 3, "persistent": True}),
+                ("ollama", {"backend": "ollama"}),
+            )
+        ),
         (replica(models=[]), "replicas[0].models: names no model; without one no turn can reach this replica"),
         (replica(health="health"), "replicas[0].health: expected a path such as '/health', got 'health'"),
         (replica(health="/a b"), "replicas[0].health: expected a path such as '/health', got '/a b'"),

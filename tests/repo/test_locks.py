@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 
 from repo.sources import ROOT
 
-LOCKS = ("run", "otel", "dev", "build", "local", "model")
+LOCKS = ("run", "otel", "dev", "build", "local", "model", "second-model")
 PINNED = re.compile(r"^([a-z0-9-]+)==(\S+)( ; .+)? \\$")
 
 

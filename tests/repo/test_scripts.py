@@ -10,7 +10,7 @@ import pytest
 
 from repo.sources import ROOT
 
-SCRIPTS = ("check", "clients", "conformance", "lock", "newcomer", "test", "up", "venv")
+SCRIPTS = ("check", "clients", "conformance", "lock", "newcomer", "second-model", "test", "up", "venv")
 
 
 def sh(script: Path, *arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import threading
 from collections import deque
 from pathlib import Path
@@ -16,6 +17,9 @@ RING_LINES_MAX: Final = 1000
 """Lines of one name that are kept to look at, over all processes of that name."""
 FILE_BYTES_MAX: Final = 4 * 2**20
 """A file that grew past this becomes `NAME.log.1`, in place of the one before it."""
+
+_LINE_END: Final = re.compile(rb"[\r\n]")
+"""Bars of progress overwrite themselves: without their returns, no end of theirs would ever be seen."""
 
 
 class LineRing:
@@ -75,7 +79,7 @@ class ProcessLog:
         """Take in what the process wrote, cut anywhere."""
         if self._path is not None:
             self._keep(self._path, chunk)
-        *whole, rest = (self._partial + chunk).split(b"\n")
+        *whole, rest = _LINE_END.split(self._partial + chunk)
         # A line without an end must not grow without bound.
         self._partial = rest[: LINE_CHARS_MAX * 4]
         readable = [text for text in map(_readable, whole) if text]

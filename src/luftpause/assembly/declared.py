@@ -162,6 +162,7 @@ def _residency_limits(section: Launcher) -> ResidencyLimits:
         circuit_s=seconds(section.circuit),
         circuit_s_max=seconds(section.circuit_max),
         stable_s=seconds(section.stable_after),
+        silent_s=seconds(section.silent_after),
     )
 
 

@@ -9,12 +9,14 @@ import click
 import msgspec
 
 from luftpause.assembly.embedded import stands_in
+from luftpause.assembly.parts import launcher_plan
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import config_option, overrides_of, set_option
 from luftpause.config.explain import explain
 from luftpause.config.llama_swap import NotLlamaSwapError, imported
 from luftpause.config.load import Loaded, load
+from luftpause.config.problems import ConfigError
 from luftpause.config.reference import schema_json
 from luftpause.telemetry.printable import printable
 
@@ -35,8 +37,15 @@ def command() -> None:
 @set_option
 @click.pass_context
 def check(ctx: click.Context, config: Path | None) -> None:
-    """Look for mistakes in the file, the environment and the command line. Exits with 2 if there are any."""
+    """Look for mistakes in the file, the environment and the command line. Exits with 2 if there are any.
+
+    Models to launch are looked at as at a start: their files, arguments and programs. Nothing is started.
+    """
     loaded = _load(ctx, config)
+    try:
+        launcher_plan(loaded.config, None)
+    except ConfigError as error:
+        raise ConfigError(*map(loaded.placed, error.problems)) from None
     for warning in loaded.warnings:
         click.echo(f"warning: {warning}", err=True)
     found = (stands_in(loaded, os.environ) or loaded).config

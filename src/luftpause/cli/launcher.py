@@ -42,9 +42,9 @@ async def _run(plans: Plans, options: ServiceOptions, stop: asyncio.Event) -> No
     section = plans.config.launcher
     with ready_file(options.ready_file) as announce:
         async with launcher_alone(plans, on_change=_changed) as launcher:
-            announce({})
-            say(f"launcher: {section.name}, {len(section.models)} models")
             with reloading(options, launcher):
+                announce({})
+                say(f"launcher: {section.name}, {len(section.models)} models")
                 await stop.wait()
 
 

@@ -4,11 +4,14 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from luftpause.assembly.parts import launcher_plan
 from luftpause.cli.options import ServiceOptions
 from luftpause.cli.say import say
-from luftpause.config.problems import ConfigError
+from luftpause.config.load import DEFAULT_FILE, Loaded
+from luftpause.config.problems import ConfigError, Problem
+from luftpause.services.launcher.planning import LauncherPlan
 from luftpause.services.launcher.service import LauncherService
 
 
@@ -29,7 +32,7 @@ def reloading(options: ServiceOptions, launcher: LauncherService) -> Iterator[No
 
 def _reload(options: ServiceOptions, launcher: LauncherService) -> None:
     try:
-        plan = launcher_plan(options.load().config, launcher.kv_folder)
+        plan = _plan(options.load(), launcher.kv_folder)
     except ConfigError as error:
         for line in str(error).splitlines():
             say(f"error: {line}", err=True)
@@ -37,3 +40,12 @@ def _reload(options: ServiceOptions, launcher: LauncherService) -> None:
         return
     launcher.reload(plan)
     say(f"launcher: {len(plan.models)} models, read anew")
+
+
+def _plan(loaded: Loaded, kv_folder: Path | None) -> LauncherPlan:
+    if loaded.source is None:  # else a file that is being replaced would unload every model
+        raise ConfigError(Problem(where=str(DEFAULT_FILE), what="there is no such file to read the models from"))
+    try:
+        return launcher_plan(loaded.config, kv_folder)
+    except ConfigError as error:
+        raise ConfigError(*map(loaded.placed, error.problems)) from None

@@ -69,10 +69,10 @@ async def _run(story: _Story, options: ServiceOptions, stop: asyncio.Event) -> N
     progress = _Progress(story)
     with ready_file(options.ready_file) as announce:
         async with all_in_one(story.plans, on_change=progress.changed) as addresses:
-            _banner(story, addresses)
-            announce({name: getattr(addresses, name) for name in ("dataplane", "runtime", "scheduler")})
-            progress.opened(addresses)
             with reloading(options, addresses.launcher):
+                _banner(story, addresses)
+                announce({name: getattr(addresses, name) for name in ("dataplane", "runtime", "scheduler")})
+                progress.opened(addresses)
                 await stop.wait()
 
 

@@ -16,6 +16,7 @@ from luftpause.config.faults import (
     url_faults,
     variable_faults,
 )
+from luftpause.config.launcher_schema import replica_names
 from luftpause.config.problems import KeyPath, dotted, shown
 from luftpause.config.schema import Config, Principal, Replica, ToolServer
 from luftpause.config.shape import Finding
@@ -74,7 +75,16 @@ def _repeated_names(config: Config) -> Iterator[Finding]:
         path: KeyPath = ("launcher", "models", at)
         models.append(((*path, "name"), model.name))
         models += [((*path, "aliases", nth), alias) for nth, alias in enumerate(model.aliases)]
-    yield from repeats(((("replicas", at, "name"), item.name) for at, item in enumerate(config.replicas)))
+    replicas: list[tuple[KeyPath, str]] = [
+        (("replicas", at, "name"), item.name) for at, item in enumerate(config.replicas)
+    ]
+    yield from repeats(replicas)
+    owners = {name: dotted(path) for path, name in reversed(replicas)}
+    for at, model in enumerate(config.launcher.models):
+        for name in replica_names(model):
+            if name in owners:
+                what = f"its engine would be called {shown(name)}, which {owners[name]} is; call one of them otherwise"
+                yield ("launcher", "models", at, "name"), what
     yield from repeats(models)
     yield from repeats(((("tools", at, "name"), item.name) for at, item in enumerate(config.tools)))
     yield from repeats(((("principals", at, "name"), item.name) for at, item in enumerate(config.principals)))

@@ -26,6 +26,7 @@ _DURATIONS = (
     "circuit",
     "circuit_max",
     "stable_after",
+    "silent_after",
     "stop_grace",
     "memory_wait",
 )

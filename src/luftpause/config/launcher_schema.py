@@ -72,6 +72,13 @@ class LauncherModel(Section, frozen=True):
     env: dict[str, str] = {}
 
 
+def replica_names(model: LauncherModel) -> tuple[str, ...]:
+    """Return what a model's engines are called among all replicas."""
+    if model.backend == "ollama":
+        return (f"{model.name}-ollama",)
+    return tuple(f"{model.name}-{instance}" for instance in range(1, model.instances + 1))
+
+
 class LauncherGroup(Section, frozen=True):
     """Models that share a rule beside the size of their memory.
 
@@ -127,6 +134,8 @@ class Launcher(Section, frozen=True):
         circuit: for how long the first time, then for twice as long each time.
         circuit_max: but for no longer.
         stable_after: a crash counts as the first one in a row when the model was up for so long.
+        silent_after: an engine that failed its health probes for so long is ended and started anew for turns that wait,
+            if none is in flight.
         stop_grace: how long an engine may take to end by itself before it is killed.
         memory_wait: memory that an engine held is waited for so long before the next one is started.
         kv_parking: `auto`: what a run that will return has computed is kept in a file while its model is down, where
@@ -158,6 +167,7 @@ class Launcher(Section, frozen=True):
     circuit: Duration = "2s"
     circuit_max: Duration = "5m"
     stable_after: Duration = "1m"
+    silent_after: Duration = "30s"
     stop_grace: Duration = "10s"
     memory_wait: Duration = "5s"
     kv_parking: KvParking = "auto"

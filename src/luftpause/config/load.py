@@ -7,7 +7,7 @@ Every key remembers where it was set. All problems are found before any is repor
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -27,6 +27,8 @@ ENV_EXEMPT = frozenset({"LUFTPAUSE_TOKEN", "LUFTPAUSE_VERSION", "LUFTPAUSE_REGIS
 """Variables with our prefix that are no config keys."""
 FILE_BYTES_MAX = 1 << 20
 
+_HOLDER = re.compile(r"""(?:\[\d+\]|(?:^|\.)(?:[\w-]+|'[^']*'))$""")
+"""The last part of a dotted key: what is before it holds it."""
 _TOML_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 
@@ -68,6 +70,13 @@ class Loaded:
     def origin(self, key: str) -> Origin:
         """Return where a dotted key was set."""
         return self.origins.get(key, DEFAULT)
+
+    def placed(self, problem: Problem) -> Problem:
+        """Return what was found wrong with a key later on with the place where the key, or what holds it, was set."""
+        key = problem.key
+        while key and key not in self.origins:
+            key = _HOLDER.sub("", key)
+        return replace(problem, where=self.origins[key].where) if key else problem
 
 
 @dataclass(slots=True)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from luftpause.services.launcher.model_files import model_file
 
 
@@ -55,3 +57,53 @@ def test_a_folder_is_as_large_as_its_files(tmp_path: Path) -> None:
     missing = model_file("x", str(tmp_path), None)
     assert missing is not None
     assert missing.size_bytes() == 0
+
+
+@pytest.mark.parametrize("name", ["m\0", "x" * 5000, "~no-such-user/m"])
+def test_a_path_that_no_file_can_have_is_a_fault_and_no_crash(tmp_path: Path, name: str) -> None:
+    for path, folder in ((name, str(tmp_path)), ("m", name)):
+        found = model_file(path, folder, None)
+        assert found is not None
+        assert found.fault() != ""
+        assert (found.size_bytes(), found.stamp()) == (0, "")
+
+
+def test_what_lies_in_a_folder_is_looked_at_too(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "models", tmp_path / "secret"
+    weights = inside / "m" / "snapshot"
+    weights.mkdir(parents=True)
+    outside.write_text("s")
+    (inside / "blobs").mkdir()
+    (inside / "blobs" / "1").write_bytes(b"12345")
+    (weights / "w.safetensors").symlink_to(inside / "blobs" / "1")
+    (weights / "again").symlink_to(weights)
+    found = model_file("m/snapshot", str(inside), None)
+    assert found is not None
+    assert (found.fault(), found.size_bytes()) == ("", 5)
+    (inside / "blobs" / "deep").mkdir()
+    (weights / "further").symlink_to(inside / "blobs" / "deep")
+    (inside / "blobs" / "deep" / "x").symlink_to(outside)
+    assert "lies outside launcher.model_dir" in found.fault()
+    (inside / "blobs" / "deep" / "x").unlink()
+    (weights / "w.safetensors").unlink()
+    (weights / "w.safetensors").symlink_to(outside)
+    assert "lies outside launcher.model_dir" in found.fault()
+
+
+def test_a_file_in_parts_is_all_of_them(tmp_path: Path) -> None:
+    inside = tmp_path / "models"
+    inside.mkdir()
+    names = [f"m-0000{part}-of-00003.gguf" for part in (1, 2, 3)]
+    for name in names:
+        (inside / name).write_bytes(b"x" * 10)
+    found = model_file(names[0], str(inside), None)
+    assert found is not None
+    assert (found.fault(), found.size_bytes()) == ("", 30)
+    before = found.stamp()
+    (inside / names[2]).write_bytes(b"x" * 11)
+    assert found.stamp() != before
+    (inside / names[2]).unlink()
+    assert found.fault() == f"there is no '{names[2]}'"
+    (tmp_path / "secret").touch()
+    (inside / names[2]).symlink_to(tmp_path / "secret")
+    assert "lies outside launcher.model_dir" in found.fault()

@@ -136,6 +136,7 @@ def test_the_bundled_model_alone_may_lie_elsewhere(tmp_path: Path) -> None:
     [
         (llama(model_path="missing.gguf"), "model_path: there is no"),
         (llama(model_path=""), "model_path: is missing"),
+        (llama(model_path="folder"), "model_path: 'folder' is a folder; llama.cpp opens a GGUF file"),
         (llama(args=["--model=/etc/passwd"]), "args: '--model=/etc/passwd' is set by the launcher"),
         (llama(args=["--host", "0.0.0.0"]), "args: '--host' is set by the launcher"),
         (
@@ -151,6 +152,7 @@ def test_what_cannot_be_started_is_said_with_its_key(
     tmp_path: Path, model: Mapping[str, object], complaint: str
 ) -> None:
     (tmp_path / "small.gguf").touch()
+    (tmp_path / "folder").mkdir()
     (found,) = complaints(launcher(tmp_path, model))
     assert found.startswith(f"launcher.models[0].{complaint}")
 

@@ -37,3 +37,9 @@ def test_want_of_memory_is_known_by_its_words_or_by_how_it_ended(
 ) -> None:
     failure = Failure(kind=FailureKind.EXITED_WHILE_STARTING, code=code, tail=tail)
     assert looks_out_of_memory(failure) is short
+
+
+def test_what_we_killed_ourselves_says_nothing_of_memory() -> None:
+    overdue = Failure(kind=FailureKind.NOT_READY_IN_TIME, code=-9, tail=("still loading",))
+    assert not looks_out_of_memory(overdue), "it ignored the friendly signal"
+    assert looks_out_of_memory(Failure(kind=FailureKind.NOT_READY_IN_TIME, code=-9, tail=("bad_alloc",)))

@@ -79,6 +79,7 @@ def _take_in(draft: Draft, event: Event, now: Instant) -> None:
             _take_in_replica(draft, event, now)
         case ReplicaProbed():
             replicas.probe(draft, event, now)
+            draft.is_review_due |= not event.healthy and event.replica in draft.residency.of_replica
         case PeerResynced():
             resync.resync(draft, event, now)
         case PeerLost():

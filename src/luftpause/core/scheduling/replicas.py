@@ -69,7 +69,7 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
     before = known
     if known.healthy and not event.healthy:
         known = _open_for_all(draft, known)
-        before = _reborn(known, draft.take_seq())
+        before = _reborn(known, draft.take_seq())._replace(draining=known.draining)
     comes_back = event.healthy and known.seen_healthy and not known.healthy
     reported = after_report(before, event.load, now) if event.healthy else before._replace(load=None)
     fresh = reported._replace(
@@ -79,6 +79,7 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         why="" if event.healthy else event.cause,
         window=after_outage(draft.limits) if comes_back else before.window,
         priorities=event.priorities if event.healthy else None,
+        ill_since=_ill_since(known, event, now),
     )
     if draft.limits.working_set is not None and event.load is not None:
         fresh = fresh._replace(seat=after_report_of(fresh.seat, event.load, now))
@@ -97,6 +98,12 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
     if event.healthy is not known.healthy:
         # Whoever falls ill lets its own go; whoever is well again takes back those that are away from it.
         _reassign(draft, _away(draft, fresh) if event.healthy else _held_in(draft, known.replica))
+
+
+def _ill_since(known: Replica, event: ReplicaProbed, now: Instant) -> Instant | None:
+    if event.healthy:
+        return None
+    return now if known.ill_since is None else known.ill_since
 
 
 def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
@@ -118,7 +125,7 @@ def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
 
 def set_ready(draft: Draft, replica: ReplicaId) -> None:
     """Take a declared replica in as healthy without a probe: its launcher has seen its engine ready."""
-    fresh = draft.replicas[replica]._replace(healthy=True, seen_healthy=True, why="")
+    fresh = draft.replicas[replica]._replace(healthy=True, seen_healthy=True, why="", ill_since=None)
     draft.set_replica(fresh)
     _reassign(draft, _away(draft, fresh))
 
@@ -153,6 +160,7 @@ def _reborn(replica: Replica, epoch: int) -> Replica:
         heard_at=None,
         seat=seat,
         priorities=None,
+        ill_since=None,
     )
 
 

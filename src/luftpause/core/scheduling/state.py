@@ -129,6 +129,7 @@ class Replica(NamedTuple):
         draining: its model makes room for another or is unloaded: it takes no new turns.
         seat: its memory, for policy `working-set`.
         priorities: in which order its engine takes them, as its last probe found; None where it takes none.
+        ill_since: when the first of its last probes failed, all of which did; None while it is healthy or not probed.
     """
 
     replica: ReplicaId
@@ -155,6 +156,7 @@ class Replica(NamedTuple):
     draining: bool = False
     seat: Seat = Seat()
     priorities: Priorities | None = None
+    ill_since: Instant | None = None
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""

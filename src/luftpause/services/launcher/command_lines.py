@@ -61,6 +61,8 @@ def _argv(
                 raise UnusableError("backend", what)
             if kv_folder is not None:
                 args = ["--slot-save-path", str(kv_folder), *args]
+            if file is not None and file.is_dir():
+                raise UnusableError("model_path", f"{shown(file.name)} is a folder; llama.cpp opens a GGUF file")
             return engine.command(
                 model=_needed(file, model), host=host, port=PORT_PLACEHOLDER, alias=model.name, args=args
             )

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from luftpause.config.launcher_schema import Launcher, LauncherModel
+from luftpause.config.launcher_schema import Launcher, LauncherModel, replica_names
 from luftpause.config.problems import ConfigError, Problem, dotted
 from luftpause.config.units import seconds, size_bytes
 from luftpause.core.model.ids import DeviceId, LauncherId, ModelName, ReplicaId
@@ -239,9 +239,9 @@ def _instances(
 ) -> Iterable[EnginePlan]:
     own_env = machine.engine.env if machine.engine and model.backend == "llama.cpp" else {}
     memory = size_bytes(model.memory) if model.memory else _guess(model, file)
-    for instance in range(1, model.instances + 1):
+    for instance, name in enumerate(replica_names(model), 1):
         yield EnginePlan(
-            replica=ReplicaId(f"{model.name}-{instance}"),
+            replica=ReplicaId(name),
             models=tuple(ModelName(name) for name in (model.name, *model.aliases)),
             instance=instance,
             instances=model.instances,

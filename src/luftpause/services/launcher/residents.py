@@ -7,7 +7,7 @@ from luftpause.core.model.ids import KvFile, ReplicaId
 from luftpause.core.model.models import EnginePhase, HeldEngine
 from luftpause.core.model.parked_kv import SavedKv
 from luftpause.core.model.replicas import ReplicaSpec
-from luftpause.core.processes.reasons import Failure
+from luftpause.core.processes.reasons import Failure, FailureKind
 from luftpause.services.launcher.instance import Instance
 from luftpause.services.launcher.planning import ModelPlan
 
@@ -66,7 +66,7 @@ class Resident:
 
 
 _SIGKILL: Final = 9
-"""The kernel ends so what takes more than there is. We ourselves end so only what was asked before."""
+"""The kernel ends so what takes more than there is; so do we, what is overdue and did not end when it was asked to."""
 _SHORT_OF_MEMORY: Final = (
     "out of memory",
     "outofmemory",
@@ -83,7 +83,8 @@ _SHORT_OF_MEMORY: Final = (
 
 def looks_out_of_memory(failure: Failure) -> bool:
     """Whether an engine's last words, or how it ended, say that memory was short."""
-    return failure.code == -_SIGKILL or says_out_of_memory(" ".join(failure.tail))
+    was_killed = failure.code == -_SIGKILL and failure.kind is not FailureKind.NOT_READY_IN_TIME
+    return was_killed or says_out_of_memory(" ".join(failure.tail))
 
 
 def says_out_of_memory(words: str) -> bool:

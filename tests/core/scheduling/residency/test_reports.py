@@ -30,6 +30,12 @@ def known(made: World, name: ModelName = A) -> Model:
     return made.state.residency.models[name]
 
 
+def restart_s(made: World) -> float:
+    restart_at = known(made).not_before
+    assert restart_at is not None
+    return restart_at - made.now
+
+
 def refusals(actions: tuple[Action, ...]) -> list[tuple[RefusalReason, float | None]]:
     return [(each.why.reason, each.why.retry_after_s) for each in actions if isinstance(each, RefuseTurn)]
 
@@ -74,10 +80,10 @@ def test_a_failed_load_refuses_all_its_waiters_with_one_cause_and_the_end_of_the
 
 def test_an_unload_that_was_ordered_makes_failures_forgotten() -> None:
     made = world()
-    made.tell_all([arrived("t1", model="A"), load_failed("A"), arrived("t2", model="A"), up("A")])
-    assert known(made).failures == 1
-    made.tell_all([finished("t2"), unload_asked("A"), down("A")])
-    assert known(made).failures == 0
+    made.tell_all([LoadAsked(model=A), up("A"), down("A"), arrived("t", model="A"), up("A")])
+    assert (known(made).failures, known(made).crashes) == (1, 1)
+    made.tell_all([finished("t"), unload_asked("A"), down("A")])
+    assert (known(made).failures, known(made).crashes) == (0, 0)
 
 
 def test_a_want_of_memory_is_tried_once_more_with_more_and_what_was_measured_counts_from_then_on() -> None:
@@ -142,6 +148,47 @@ def test_auto_restart_gives_up_after_its_attempts() -> None:
     assert delays == [2.0, 4.0, 8.0][:RESTARTS_MAX]
 
 
+def test_a_restart_that_fails_is_followed_by_the_next_until_none_is_left() -> None:
+    made = world("auto_restart")
+    made.tell_all([LoadAsked(model=A), up("A"), down("A")])
+    delays: list[float] = []
+    while (restart_at := known(made).not_before) is not None and len(delays) < 9:
+        delays.append(restart_at - made.now)
+        made.later(delays[-1])
+        assert loads(made.tell(WokeUp())) == ["A"]
+        assert known(made).load_why is LoadReason.RESTART
+        made.tell(load_failed("A"))
+    assert delays == [2.0, 4.0, 8.0][:RESTARTS_MAX]
+    assert loads(made.tell(arrived("t", model="A"))) == [], "it is left alone now"
+
+
+def test_what_failed_is_forgotten_once_it_is_ready_but_not_that_it_crashed_just_then() -> None:
+    made = world("auto_restart")
+    made.tell_all([LoadAsked(model=A), up("A"), down("A")])
+    for _ in range(2):
+        made.later(restart_s(made))
+        made.tell_all([WokeUp(), load_failed("A")])
+    made.later(restart_s(made))
+    made.tell_all([WokeUp(), up("A"), down("A")])
+    assert restart_s(made) == 4.0, "its second crash in a row"
+    made.later(4.0)
+    made.tell_all([WokeUp(), up("A")])
+    made.later(100.0)
+    made.tell(down("A"))
+    assert restart_s(made) == 2.0
+
+
+def test_a_turn_that_begins_a_restart_sooner_is_told_of_its_failure_and_the_next_restart_follows() -> None:
+    made = world("auto_restart")
+    made.tell_all([LoadAsked(model=A), up("A"), down("A")])
+    assert loads(made.tell(arrived("t", model="A"))) == ["A"]
+    assert [reason for reason, _ in refusals(made.tell(load_failed("A")))] == [RefusalReason.LOAD_FAILED]
+    assert restart_s(made) == 4.0
+    assert unloads(made.tell(unload_asked("A"))) == []
+    made.later(4.0)
+    assert loads(made.tell(WokeUp())) == [], "a deliberate stop is never undone"
+
+
 def test_progress_only_goes_forward_and_what_is_no_number_is_none() -> None:
     made = world()
     made.tell(arrived("t", model="A"))
@@ -197,6 +244,19 @@ def test_a_replica_whose_name_is_taken_is_stopped_and_the_other_stays() -> None:
     made.tell(arrived("t", model="A"))
     assert unloads(made.tell(up("A", replica="mine"))) == [("A", UnloadReason.NAME_TAKEN)]
     assert made.place(arrived("t2", model="m")) == "mine"
+
+
+def test_a_name_that_is_taken_is_a_failure_like_any_other() -> None:
+    made = World(spec("mine", "m"))
+    made.tell(joined(model("A")))
+    for failures in (1, 2, 3):
+        assert loads(made.tell(arrived(f"t{failures}", model="A"))) == ["A"]
+        (told,) = [each.why for each in made.tell(up("A", replica="mine")) if isinstance(each, RefuseTurn)]
+        assert told.reason is RefusalReason.LOAD_FAILED
+        assert told.message == "model 'A' could not be loaded: another replica is called 'mine' already"
+        assert loads(made.tell(down("A"))) == []
+        assert (known(made).failures, known(made).failed_why) == (failures, "another replica is called 'mine' already")
+    assert refusals(made.tell(arrived("t4", model="A"))) == [(RefusalReason.MODEL_FAILING, 2.0)]
 
 
 def test_reports_that_fit_nothing_change_nothing() -> None:

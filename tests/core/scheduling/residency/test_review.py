@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 
-from core.scheduling.builders import World, arrived, finished, placed
+from core.scheduling.builders import World, arrived, finished, placed, probed
 from core.scheduling.residency.words import GIB, down, joined, load_failed, model, up
-from luftpause.core.model.ids import DeviceId, ModelName
+from luftpause.core.model.ids import DeviceId, ModelName, TurnId
 from luftpause.core.model.models import Device
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.decide import next_deadline
 from luftpause.core.scheduling.events import TurnAbandoned, WokeUp
 from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import LoadAsked
-from luftpause.core.scheduling.residency.state import ModelPhase
+from luftpause.core.scheduling.residency.state import ModelPhase, ResidencyLimits
+from luftpause.core.scheduling.state import Limits
 
 
 def orders(actions: tuple[Action, ...]) -> list[str]:
@@ -118,3 +119,35 @@ def test_two_devices_do_not_share_their_room() -> None:
     assert orders(world.tell(arrived("a", model="A"))) == ["+A"]
     assert orders(world.tell(arrived("g", model="G"))) == ["+G"]
     assert orders(world.tell(arrived("h", model="H"))) == []
+
+
+def test_a_model_that_drains_goes_on_to_though_its_engine_misses_a_probe() -> None:
+    made = World(limits=Limits(residency=ResidencyLimits(max_wait_s=1.0, min_residency_s=0.0)))
+    made.tell(joined(model("A", 6), model("B", 6)))
+    made.tell_all([arrived("a", model="A"), up("A"), arrived("b", model="B")])
+    made.later(50.0)
+    made.tell(WokeUp())
+    for healthy in (False, True):
+        made.tell(probed("box/A", healthy=healthy))
+        assert made.state.residency.models[ModelName("A")].phase is ModelPhase.DRAINING
+    assert placed(made.tell(arrived("a2", model="A"))) == [], "it makes room"
+    assert placed(made.tell(TurnAbandoned(turn=TurnId("b")))) == [("a2", "box/A")], "nobody needs it any more"
+
+
+def test_an_engine_that_answers_nothing_any_more_is_started_anew_for_turns_that_wait_but_never_under_a_turn() -> None:
+    made = World(limits=Limits(residency=ResidencyLimits(silent_s=30.0)))
+    made.tell(joined(model("A", 6)))
+    made.tell_all([arrived("a", model="A"), up("A"), probed("box/A", healthy=False), arrived("b", model="A")])
+    made.later(100.0)
+    assert orders(made.tell(probed("box/A", healthy=False))) == [], "whoever is in flight may get an answer yet"
+    made.tell_all([finished("a"), probed("box/A"), finished("b")])
+    made.tell(probed("box/A", healthy=False))
+    made.later(100.0)
+    assert orders(made.tell(probed("box/A", healthy=False))) == [], "nobody waits for it"
+    made.tell_all([probed("box/A"), probed("box/A", healthy=False), arrived("c", model="A")])
+    made.later(29.0)
+    assert orders(made.tell(probed("box/A", healthy=False))) == []
+    made.later(1.0)
+    assert orders(made.tell(probed("box/A", healthy=False))) == ["-A"]
+    assert orders(made.tell(down("A"))) == ["+A"]
+    assert placed(made.tell(up("A"))) == [("c", "box/A")]

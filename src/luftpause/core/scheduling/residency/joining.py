@@ -102,7 +102,8 @@ def _declare(draft: Draft, told: ModelSpec, launcher: LauncherId, now: Instant) 
     if known.spec.pinned is not spec.pinned:
         changed = changed._replace(pinned=spec.pinned)
     if known.spec.build != spec.build:  # what was learned of the old settings says nothing of the new ones
-        changed = changed._replace(failures=0, failed_why="", closed_until=None, is_retrying=False, kv=KvCosts())
+        forgotten = changed._replace(failures=0, crashes=0, failed_why="", closed_until=None)
+        changed = forgotten._replace(is_retrying=False, kv=KvCosts())
         if known.phase is ModelPhase.DOWN:
             changed = changed._replace(is_measured=False, is_timed=False, load_s=guess_s)
     if known.phase is ModelPhase.DOWN and not changed.is_measured and not changed.is_retrying:

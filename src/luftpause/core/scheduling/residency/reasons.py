@@ -26,6 +26,7 @@ class UnloadReason(Enum):
     CHANGED = "its settings changed"
     DROPPED = "it is declared no longer"
     NAME_TAKEN = "its replica has a name that is in use"
+    SILENT = "its engine answers nothing any more, and is started anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

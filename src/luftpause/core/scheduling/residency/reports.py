@@ -3,6 +3,7 @@
 What a report leads to for other models is for `review.py`, which follows.
 """
 
+from collections.abc import Sequence
 from typing import Final, assert_never
 
 from luftpause.core.model.ids import Instant, RunId
@@ -34,7 +35,7 @@ TAIL_LINES: Final = 5
 """So many of the last lines of an engine's output are told with a failure."""
 
 RESTARTS_MAX: Final = 3
-"""A model that crashed more often in a row does not come back by itself."""
+"""A model that failed more often in a row does not come back by itself."""
 
 
 def take_in(draft: Draft, event: ModelReport, now: Instant) -> None:
@@ -58,7 +59,7 @@ def _take_in_about(draft: Draft, model: Model, event: AboutModel, now: Instant) 
             _progress(draft, model, event.fraction)
         case ModelUp():
             if model.phase is not ModelPhase.STOPPING:  # else its stop was ordered meanwhile, and ends it
-                steps.come_up(draft, model, event, now)
+                _come_up(draft, model, event, now)
         case LoadFailed():
             if model.phase is ModelPhase.LOADING:
                 _fail(draft, model, event, now)
@@ -88,6 +89,19 @@ def _progress(draft: Draft, model: Model, fraction: float) -> None:
         steps.put(draft, model._replace(fraction=further))
 
 
+def _come_up(draft: Draft, model: Model, event: ModelUp, now: Instant) -> None:
+    """Take a model in as up. Where its replica's name is another's, its load has failed, and goes on to at each try."""
+    steps.come_up(draft, model, event, now)
+    taken_in = draft.residency.models[model.name]
+    if _was_taken(taken_in):
+        _give_up(draft, taken_in, f"another replica is called '{event.replica.replica}' already", (), now)
+
+
+def _was_taken(model: Model) -> bool:
+    """Say whether a model is stopped because its replica's name is another's."""
+    return model.unload_why is not None and model.unload_why.reason is UnloadReason.NAME_TAKEN
+
+
 def _fail(draft: Draft, model: Model, event: LoadFailed, now: Instant) -> None:
     """End a load that failed: its waiters are refused, once; but after the first want of memory it is tried again."""
     is_retrying, build = model.is_retrying, model.build
@@ -101,14 +115,21 @@ def _fail(draft: Draft, model: Model, event: LoadFailed, now: Instant) -> None:
         if shortage(draft.residency, roomier) is None:
             steps.put(draft, roomier)
             return
-    told = event.tail[-TAIL_LINES:]
-    if len(told) == 1 and event.cause.endswith(told[0]):
-        told = ()  # the cause says it already
-    tail = "".join(f"\n{line}" for line in told)
-    message = f"model '{model.name}' could not be loaded: {event.cause}{tail}"
-    left = _counted(draft, left._replace(is_retrying=False, asked=None, failed_why=event.cause), left.failures + 1, now)
-    refusal = Refusal(reason=RefusalReason.LOAD_FAILED, message=message, retry_after_s=closed_s(left, now))
-    steps.refuse_waiters(draft, left, refusal, now)
+    _give_up(draft, left, event.cause, event.tail[-TAIL_LINES:], now)
+
+
+def _give_up(draft: Draft, model: Model, cause: str, tail: Sequence[str], now: Instant) -> None:
+    """Count a load that failed for good, and tell all that wait for it why."""
+    if len(tail) == 1 and cause.endswith(tail[0]):
+        tail = ()  # the cause says it already
+    message = f"model '{model.name}' could not be loaded: {cause}" + "".join(f"\n{line}" for line in tail)
+    is_restart = model.asked is LoadReason.RESTART
+    failed = model._replace(is_retrying=False, asked=None, failed_why=cause)
+    failed = _counted(draft, failed, failed.failures + 1, now)
+    if is_restart:
+        failed = _restarted(draft, failed, now)
+    refusal = Refusal(reason=RefusalReason.LOAD_FAILED, message=message, retry_after_s=closed_s(failed, now))
+    steps.refuse_waiters(draft, failed, refusal, now)
 
 
 def _go_down(draft: Draft, model: Model, event: ModelDown, now: Instant) -> None:
@@ -117,8 +138,8 @@ def _go_down(draft: Draft, model: Model, event: ModelDown, now: Instant) -> None
             pass
         case ModelPhase.STOPPING:
             left = steps.gone(draft, parking.take_in(draft, model, event, now), now)
-            if left is not None:
-                steps.put(draft, left._replace(failures=0, failed_why=""))
+            if left is not None and not _was_taken(model):
+                steps.put(draft, left._replace(failures=0, crashes=0, failed_why=""))
         case ModelPhase.LOADING:
             _fail(draft, model, LoadFailed(model=model.name, cause=event.why or "its engine ended"), now)
         case ModelPhase.UP | ModelPhase.DRAINING:
@@ -133,13 +154,19 @@ def _crash(draft: Draft, model: Model, why: str, now: Instant) -> None:
     left = steps.gone(draft, model, now)
     if left is None:
         return
-    failures = 1 if is_first else left.failures + 1
-    left = _counted(draft, left._replace(failed_why=why or "its engine ended unasked"), failures, now)
-    if left.spec.auto_restart and failures <= RESTARTS_MAX:
-        back_at = Instant(now + 2.0**failures)
-        left = steps.put(draft, left._replace(asked=LoadReason.RESTART, not_before=back_at, closed_until=None))
+    crashes = 1 if is_first else left.crashes + 1
+    crashed = left._replace(crashes=crashes, failed_why=why or "its engine ended unasked")
+    left = _restarted(draft, _counted(draft, crashed, crashes, now), now)
     if left.closed_until is not None:
         steps.refuse_waiters(draft, left, left_alone(left, now), now)
+
+
+def _restarted(draft: Draft, model: Model, now: Instant) -> Model:
+    """Have a model that failed come back by itself, if so configured and it has not failed too often."""
+    if not model.spec.auto_restart or model.failures > RESTARTS_MAX:
+        return model
+    back_at = Instant(now + 2.0**model.failures)
+    return steps.put(draft, model._replace(asked=LoadReason.RESTART, not_before=back_at, closed_until=None))
 
 
 def _counted(draft: Draft, model: Model, failures: int, now: Instant) -> Model:

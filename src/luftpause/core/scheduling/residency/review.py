@@ -82,7 +82,7 @@ class _Review:
             self._look_at = at
 
     def _end_what_is_over(self, model: Model) -> None:
-        """Let an engine go whose settings are not these any more, or that has done its last turn."""
+        """Let an engine go whose settings are not these any more, that has done its last turn, or answers nothing."""
         is_old = model.is_dropped or model.build != model.spec.build
         reason = UnloadReason.DROPPED if model.is_dropped else UnloadReason.CHANGED
         if model.phase is ModelPhase.LOADING and is_old:
@@ -91,9 +91,21 @@ class _Review:
         if model.is_serving and is_old and (model.phase is ModelPhase.UP or _makes_room(model)):
             steps.drain(self._draft, model, UnloadWhy(reason=reason), self._now)
             model = self._draft.residency.models[model.name]
+        if self._is_silent(model):
+            steps.stop(self._draft, model, UnloadWhy(reason=UnloadReason.SILENT), self._now)
+            return
         if model.phase is ModelPhase.DRAINING and not _makes_room(model) and not steps.in_flight(self._draft, model):
             assert model.unload_why is not None, f"{model.name} drains for a reason"
             steps.stop(self._draft, model, model.unload_why, self._now)
+
+    def _is_silent(self, model: Model) -> bool:
+        """Say whether turns wait in vain for an engine that is up and answers nothing; each failed probe asks anew."""
+        draft = self._draft
+        if model.phase is not ModelPhase.UP or model.replica is None or model.name not in draft.residency.waiting:
+            return False
+        ill_since = draft.replicas[model.replica].ill_since
+        is_overdue = ill_since is not None and ill_since + self._limits.silent_s <= self._now
+        return is_overdue and not steps.in_flight(draft, model)
 
     def _wish_for(self, model: Model) -> Wish | None:
         if model.phase is not ModelPhase.DOWN or model.is_dropped:

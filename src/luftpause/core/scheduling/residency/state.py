@@ -42,6 +42,8 @@ class ResidencyLimits:
         circuit_s: for how long the first time; then twice as long each time.
         circuit_s_max: but no longer.
         stable_s: a crash after so long is the first one, whatever was before.
+        silent_s: an engine that failed each probe for so long is started anew for turns that wait, unless one is in
+            flight.
     """
 
     max_wait_s: float = 30.0
@@ -52,6 +54,7 @@ class ResidencyLimits:
     circuit_s: float = 2.0
     circuit_s_max: float = 300.0
     stable_s: float = 60.0
+    silent_s: float = 30.0
 
 
 class ModelPhase(Enum):
@@ -100,7 +103,8 @@ class Model(NamedTuple):
         asked: why it is to be up although no turn waits for it; None once it was, or failed.
         not_before: what it was asked for is left alone until then.
         pinned: stays up until an operator says otherwise.
-        failures: failed loads and crashes in a row.
+        failures: failed loads and crashes in a row; once it is ready, those crashes alone.
+        crashes: those in a row of which each came soon after it was ready.
         failed_why: what the last of them was, for people.
         closed_until: it is left alone until then, and turns for it are refused.
         is_retrying: its last load ran out of memory, and the next one has more.
@@ -132,6 +136,7 @@ class Model(NamedTuple):
     not_before: Instant | None = None
     pinned: bool = False
     failures: int = 0
+    crashes: int = 0
     failed_why: str = ""
     closed_until: Instant | None = None
     is_retrying: bool = False

@@ -90,6 +90,7 @@ def come_up(draft: Draft, model: Model, engine: ModelUp, now: Instant) -> None:
             used_at=now,
             unload_why=None,
             asked=None,
+            failures=model.crashes,
             is_retrying=False,
             is_released=False,
             tree=None,
