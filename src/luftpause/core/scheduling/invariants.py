@@ -205,7 +205,9 @@ def _check_tools(state: State) -> None:
     for name, run in state.runs.items():
         assert run.out_on is None or (run.paused and run.at_rest), f"{name} is out on {run.out_on}, and not paused"
     out = [(run.out_on, tools.step(run.ended_at)) for run in state.runs.values() if run.out_on is not None]
-    _same_counts("runs out on each tool by the start of their pause", tools.out, out)
+    counted = {(tool, step): count for tool, steps in tools.out.items() for step, count in steps.items()}
+    _same_counts("runs out on each tool by the start of their pause", counted, out)
+    assert all(tools.out.values()), f"nobody is out on one of {set(tools.out)}"
     assert len(tools.histories) <= HISTORIES_MAX, f"{len(tools.histories)} tools are remembered"
 
 

@@ -60,7 +60,7 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
     best_rank = (0, 0, 0)
     home_name = None if run is None or (bound := bound_to(draft.replicas, run)) is None else bound.replica
     for replica in among:
-        if not may_begin(replica, limits) or is_closed(draft, replica, service_class, little=little):
+        if is_closed(draft, replica, service_class, little=little) or not may_begin(replica, limits):
             continue
         if not has_tokens(replica, service_class, need, limits, little=little):
             continue
@@ -119,7 +119,7 @@ def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) 
             return held
         if held.claims is None:
             if limits.claim:
-                claim(draft, held, replica)
+                claim(draft, held, replica, limits)
             return None
     return None
 
@@ -156,10 +156,11 @@ def stand_in(draft: Draft, held: HeldTurn) -> None:
     if not limits.claim or not isinstance(held.pool, tuple):
         return
     service_class = held.arrival.service_class
-    able = [
-        replica
-        for replica in candidates(draft.replicas, draft.serving, held.pool)
-        if may_begin(replica, limits) and not is_closed(draft, replica, service_class)
-    ]
-    if able:
-        claim(draft, held, min(able, key=lambda replica: (replica.seat.charged, replica.order)))
+    best: Replica | None = None
+    for replica in candidates(draft.replicas, draft.serving, held.pool):
+        if is_closed(draft, replica, service_class) or not may_begin(replica, limits):
+            continue
+        if best is None or (replica.seat.charged, replica.order) < (best.seat.charged, best.order):
+            best = replica
+    if best is not None:
+        claim(draft, held, best, limits)
