@@ -253,6 +253,7 @@ class Turn(NamedTuple):
         placed_at: when.
         first_s: how long after that its first token came; until `late_at` that is awaited.
         asked_back: it was recalled; it `stays` where its dataplane said that it cannot come back.
+        guest: others make way for it, see `working_set/guests.py`.
     """
 
     arrival: TurnArrived
@@ -270,6 +271,7 @@ class Turn(NamedTuple):
     late_at: Instant = Instant(0.0)
     asked_back: bool = False
     stays: bool = False
+    guest: bool = False
 
 
 class HeldTurn(NamedTuple):
