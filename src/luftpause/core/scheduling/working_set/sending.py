@@ -22,7 +22,7 @@ from luftpause.core.scheduling.working_set.books import is_guest
 from luftpause.core.scheduling.working_set.claims import claim
 from luftpause.core.scheduling.working_set.keeping import speed_of
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, may_begin
+from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, load_of, may_begin
 
 CLASSES: Final = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
 
@@ -66,7 +66,7 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
             continue
         saved = run.measure.context if run is not None and replica.replica == home_name else 0
         wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
-        rank = (int(wait_s / WAIT_STEP_S), replica.seat.charged, replica.order)
+        rank = (int(wait_s / WAIT_STEP_S), *load_of(replica))
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
     return best
@@ -160,7 +160,7 @@ def stand_in(draft: Draft, held: HeldTurn) -> None:
     for replica in candidates(draft.replicas, draft.serving, held.pool):
         if is_closed(draft, replica, service_class) or not may_begin(replica, limits):
             continue
-        if best is None or (replica.seat.charged, replica.order) < (best.seat.charged, best.order):
+        if best is None or load_of(replica) < load_of(best):
             best = replica
     if best is not None:
         claim(draft, held, best, limits)

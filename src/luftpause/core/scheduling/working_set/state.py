@@ -47,6 +47,7 @@ class Seat(NamedTuple):
         preemptions: as its engine counted them last.
         guests: tokens in flight of interactive turns that others make way for.
         batch_guests: the same of batch turns.
+        turn: tokens of an answered turn, prompt and answer, lately: what others' requests are taken to need.
     """
 
     in_flight: int = 0
@@ -62,6 +63,7 @@ class Seat(NamedTuple):
     preemptions: int | None = None
     guests: int = 0
     batch_guests: int = 0
+    turn: float = 0.0
 
     @property
     def charged(self) -> int:

@@ -14,7 +14,7 @@ from luftpause.core.scheduling.reasons import (
     WindowFull,
 )
 from luftpause.core.scheduling.state import HeldTurn, Limits, Replica
-from luftpause.core.scheduling.working_set.room import first_tokens_due, free_tokens, is_open
+from luftpause.core.scheduling.working_set.room import first_tokens_due, foreign_tokens, free_tokens, is_open, load_of
 
 
 def why_it_waits(
@@ -33,7 +33,8 @@ def why_it_waits(
         return AwaitingFirstTokens(replica=closest.replica, turns=len(closest.seat.awaiting))
     free = free_tokens(closest, turn.arrival.service_class, policy, little=turn.little)
     if free is not None and turn.need > free:
-        return WaitingForTokens(replica=closest.replica, need=turn.need, free=max(0, free))
+        others = closest.foreign if foreign_tokens(closest) else 0
+        return WaitingForTokens(replica=closest.replica, need=turn.need, free=max(0, free), foreign=others)
     claim = closest.seat.claimed_by
     caller = turn.arrival.caller if claim is None else held[claim].arrival.caller
     return RoomKeptFor(replica=closest.replica, caller=caller)
@@ -45,7 +46,7 @@ def _emptiest(among: list[Replica]) -> Replica | None:
     for replica in among:
         if not is_open(replica):
             continue
-        if best is None or (replica.seat.charged, replica.order) < (best.seat.charged, best.order):
+        if best is None or load_of(replica) < load_of(best):
             best = replica
     return best
 
