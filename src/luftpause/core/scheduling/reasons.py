@@ -224,7 +224,9 @@ def _explain_room(reason: RoomReason) -> str:
 def _explain_working_set(reason: WorkingSetReason) -> str:
     match reason:
         case WaitingForTokens(replica=replica, need=need, free=free, foreign=foreign):
-            words = f"waiting for room to begin: it needs {need} tokens, and {replica} has {free} free{_besides(foreign)}"
+            words = (
+                f"waiting for room to begin: it needs {need} tokens, and {replica} has {free} free{_besides(foreign)}"
+            )
         case RoomKeptFor(replica=replica, caller=caller):
             words = f"{replica} is closed to others until a turn of caller {caller} fits that comes first"
         case AwaitingFirstTokens(replica=replica, turns=turns):

@@ -279,10 +279,12 @@ def _contradictions(scenario: Scenario) -> list[str]:
     names = [group.name for group in scenario.agents]
     if len(set(names)) < len(names):
         found.append("two groups of agents have the same name")
+    named = [*(outage.replica for outage in scenario.outages), *(pace.replica for pace in scenario.paces)]
+    named += [strangers.replica for strangers in scenario.strangers]
     found += [
-        f"a table names replica {each.replica}, but the last one is {scenario.replicas - 1}"
-        for each in (*scenario.outages, *scenario.paces, *scenario.strangers)
-        if each.replica >= scenario.replicas
+        f"a table names replica {replica}, but the last one is {scenario.replicas - 1}"
+        for replica in named
+        if replica >= scenario.replicas
     ]
     found += [
         "what strangers ask must rise from at least 1 and fit into engine.kv_tokens"

@@ -2,7 +2,18 @@ import json
 
 import pytest
 
-from core.dialects.gemini.exchanges import ARRAY, EVENTS, STREAM_PATH, WHOLE_PATH, call, model, result, text, user, written
+from core.dialects.gemini.exchanges import (
+    ARRAY,
+    EVENTS,
+    STREAM_PATH,
+    WHOLE_PATH,
+    call,
+    model,
+    result,
+    text,
+    user,
+    written,
+)
 from luftpause.core.dialects.dialect import Peek, TranslatedDialect
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.gemini.dialect import Gemini

@@ -15,6 +15,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.affinity import bound_to, candidates
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.places import all_of, first_of
 from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, Service, services_of
@@ -100,7 +101,7 @@ def _next_at_home(draft: Draft, replica: Replica, service_class: ServiceClass) -
         return None
     first = draft.lineup.first(bit)
     assert first is not None, f"nobody stands at {replica.replica}"
-    _, _, turn = draft.lanes[replica.replica][service_class, first.principal, first.caller][0]
+    _, _, turn = first_of(draft.lanes[replica.replica][service_class, first.principal, first.caller])
     return draft.held[turn]
 
 
@@ -144,7 +145,7 @@ def _in_line(draft: Draft, service_class: ServiceClass, queues: Sequence[tuple[B
     """Yield turns that are to begin somewhere, in fair order."""
     for payer in draft.lineup.in_order(sum(bit for bit, _ in queues)):
         lane = service_class, payer.principal, payer.caller
-        lanes = [draft.lanes[pool][lane] for bit, pool in queues if bit & payer.queues]
+        lanes = [all_of(draft.lanes[pool][lane]) for bit, pool in queues if bit & payer.queues]
         for _, _, turn in lanes[0] if len(lanes) == 1 else merge(*lanes):
             yield draft.held[turn]
 
