@@ -12,6 +12,7 @@ from luftpause.core.scheduling.reasons import RoomKeptFor, WaitingForTokens
 from luftpause.core.scheduling.working_set.guests import BESIDE, has_little, left_to_others, taken, with_guest
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.room import free_tokens
+from luftpause.core.scheduling.working_set.sending import PASSED_S
 from luftpause.core.scheduling.working_set.state import Seat, WorkingSet
 from luftpause.core.scheduling.working_set.weights import EVEN, Weights
 
@@ -100,6 +101,17 @@ def test_a_guest_begins_beside_a_claim_and_others_make_way_until_it_is_done() ->
     assert placed(made.tell(failed("c1"))) == [], "3,500 and the guest's 800 are in flight, and 5,000 may be"
     assert placed(made.tell(failed("g"))) == [("c6", "a")]
     assert not seat(made, "a").batch_guests
+
+
+def test_guests_wait_behind_who_has_waited_for_long_so_that_the_largest_goes_some_time() -> None:
+    made = world("a", limits=LIMITS)
+    made.place(crowd("c1", 6000))
+    made.tell(begun("c1"))
+    made.hold(crowd("larger than all", 20_000))
+    assert made.place(one("g1", 300)) == "a"
+    made.later(PASSED_S)
+    assert made.hold(sized("g2", 300 - REPLY, caller="third")) == RoomKeptFor(replica=ReplicaId("a"), caller=CROWD[1])
+    assert placed(made.tell_all([failed("c1"), failed("g1")])) == [("larger than all", "a")]
 
 
 def test_a_guest_waits_behind_what_is_closed_for_a_guest() -> None:

@@ -30,6 +30,9 @@ CLASSES: Final = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
 WAIT_STEP_S: Final = 0.25
 """Waits that differ by less are alike: then it counts where more is free."""
 
+PASSED_S: Final = 30.0
+"""So long guests begin where a replica is closed for somebody else: what is larger than all would else never go."""
+
 
 def send(draft: Draft, now: Instant) -> None:
     """Place every held turn that may go now on the replicas that may have gained room."""
@@ -46,7 +49,9 @@ def send_to(draft: Draft, held: HeldTurn, name: ReplicaId, now: Instant) -> None
     place(draft, arrival, run, draft.replicas[name], held_s=now - held.arrived_at, now=now)
 
 
-def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int) -> Replica | None:
+def where_now(
+    draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int, now: Instant
+) -> Replica | None:
     """Return the replica that takes an arriving turn at once; None when it is to wait."""
     among = candidates(draft.replicas, draft.serving, pool)
     limits = draft.limits.working_set
@@ -61,7 +66,8 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
     best_rank = (0, 0, 0)
     home_name = None if run is None or (bound := bound_to(draft.replicas, run)) is None else bound.replica
     for replica in among:
-        if is_closed(draft, replica, service_class, little=little) or not may_begin(replica, limits):
+        passes = little and _lets_pass(draft, replica, now)
+        if is_closed(draft, replica, service_class, little=passes) or not may_begin(replica, limits):
             continue
         if not has_tokens(replica, service_class, need, limits, little=little):
             continue
@@ -71,6 +77,12 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
     return best
+
+
+def _lets_pass(draft: Draft, replica: Replica, now: Instant) -> bool:
+    """Say whether who has a replica closed has not waited for so long that guests wait behind it too."""
+    holder = replica.seat.claimed_by
+    return holder is None or now - draft.held[holder].arrived_at < PASSED_S
 
 
 def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass, *, little: bool = False) -> bool:
