@@ -64,7 +64,8 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     """Return a turn that is about to be placed, with what its replica is charged for it."""
     expects = 0
     if run is not None and run.kept and run.home == turn.replica:
-        expects = run.measure.context
+        overfilled_at = draft.replicas[turn.replica].seat.overfilled_at
+        expects = run.measure.context if overfilled_at is None or overfilled_at < run.ended_at else 0
     tokens = need_of(draft, turn.arrival, run)
     reply = _reply_of(draft, turn.arrival) if tokens else 0
     service = service_of(max(0, tokens - reply), expects, reply) if tokens else 0

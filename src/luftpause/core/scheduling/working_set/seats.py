@@ -18,6 +18,8 @@ def as_guest(known: WorkingSet, turn: Turn, limits: WorkingSetLimits | None) -> 
 def booked_in(known: WorkingSet, seat: Seat, turn: Turn) -> tuple[WorkingSet, Seat]:
     """Return what is known, and a replica's seat, with one more turn in flight."""
     arrival = turn.arrival
+    if seat.capacity is not None and seat.charged + turn.tokens > seat.capacity:
+        seat = seat._replace(overfilled_at=turn.placed_at)
     if turn.guest:
         seat = with_guest(seat, arrival.service_class, turn.tokens)
     return taken(known, (arrival.principal, arrival.caller), turn.tokens), seated(seat, turn)

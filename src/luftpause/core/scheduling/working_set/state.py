@@ -47,6 +47,7 @@ class Seat(NamedTuple):
         preemptions: as its engine counted them last.
         guests: tokens in flight of interactive turns that others make way for.
         batch_guests: the same of batch turns.
+        overfilled_at: when last more was in flight and kept than it bears: what was kept until then may be gone since.
         turn: tokens of an answered turn, prompt and answer, lately: what others' requests are taken to need.
     """
 
@@ -64,6 +65,7 @@ class Seat(NamedTuple):
     guests: int = 0
     batch_guests: int = 0
     turn: float = 0.0
+    overfilled_at: Instant | None = None
 
     @property
     def charged(self) -> int:
