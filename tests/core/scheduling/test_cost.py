@@ -1,12 +1,12 @@
-"""What decisions cost, counted in calls of functions: as much as there is to do, however many runs there are and wait."""
+"""What decisions cost, counted in calls: as much as there is to do, however many runs there are and wait."""
 
 import sys
 from dataclasses import replace
 from types import FrameType
 
 import pytest
-
 from benchmarks.decide import FEW_CALLERS, Loop, Size
+
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.actions import PlaceTurn
 from luftpause.core.scheduling.decide import decide, next_deadline

@@ -69,4 +69,4 @@ def test_of_many_buckets_each_comes_out_in_time_and_few_are_looked_at(buckets: s
         next_at = wheel.next_at()
         assert (next_at is None) is (not buckets)
         assert next_at is None or now < next_at <= min(buckets)
-        assert next_at is None or len(buckets) > LOOK_AHEAD or next_at == min(buckets)
+        assert next_at is None or len(buckets) > LOOK_AHEAD or next_at == float(min(buckets))

@@ -177,9 +177,7 @@ def _why_refused(draft: Draft, arrival: TurnArrived, model: Model | None, now: I
     return why_refused(draft, model, now)
 
 
-def _choose(
-    draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int, now: Instant
-) -> Replica | None:
+def _choose(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int, now: Instant) -> Replica | None:
     """Return the replica that takes a turn at once; None when it is to wait."""
     among = candidates(draft.replicas, draft.serving, pool)
     if arrival.shape is TurnShape.ERRAND:

@@ -146,9 +146,8 @@ class World:
         run.moves += run.home is not None and run.home != replica
         run.home = turn.replica = replica
         run.turns += 1
-        engine = self._engines[replica]
         fate = draw_fate(turn, self.seed, self.setting.faults)
-        if engine is None:
+        if (engine := self._engines[replica]) is None:
             self._after(ANSWER_S, partial(self._fail, turn, "unreachable"))
         elif fate is Fate.REFUSED:
             self._after(ANSWER_S, partial(self._fail, turn, "429"))
@@ -390,8 +389,7 @@ class World:
         self._arm.unloaded(replica)
 
     def _plan_engine(self, replica: int, engine: Engine) -> None:
-        at = engine.next_at
-        if at is not None and at != self._planned_at[replica]:
+        if (at := engine.next_at) is not None and at != self._planned_at[replica]:
             self._planned_at[replica] = at
             self._at(at, partial(self._engine_is_due, replica, at))
 
