@@ -54,6 +54,7 @@ from luftpause.core.scheduling.events import (
     TurnFinished,
     TurnReport,
     TurnsRenewed,
+    WokeUp,
 )
 from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, empty_state
@@ -232,8 +233,11 @@ class Loop:
         self.tell(TurnFinished(turn=turn, tool_calls=calls, tools=tools, usage=usage))
 
     def step(self) -> None:
-        """Let one thing happen, and the turns that were placed before the last few make their first token."""
+        """Let one thing happen, what is due too, and the turns that were placed before the last few tell a token."""
         self.now += 0.01
+        due = next_deadline(self.state)
+        if due is not None and due <= self.now:
+            self.tell(WokeUp())
         while len(self.silent) > SILENT_MAX:
             self.tell(FirstTokenSeen(turn=self.silent.popleft()))
         roll = self.dice.random()

@@ -419,11 +419,11 @@ def test_a_placed_turn_is_asked_back_and_comes_again_as_another(in_world: Callab
         async with asyncio.timeout(10):
             assert await recalled.get() == offer(1).turn
         world.link.report(TurnReturned(turn=offer(1).turn))
-        again = await world.link.admit(replace(offer(2, run="mine"), age_s=3.0, recalls=1))
+        again = await world.link.admit(replace(offer(2, run="mine"), age_s=3.0, recalls=1, reply_max=9))
         assert again.run == "mine"
         await placed(again)
         assert world.rig.in_flight() == {offer(2).turn}
-        assert world.desk.offers()[-1].recalls == 1
+        assert (world.desk.offers()[-1].recalls, world.desk.offers()[-1].reply_max) == (1, 9)
         assert recalled.empty()
 
     in_world(story)

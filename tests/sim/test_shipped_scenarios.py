@@ -20,7 +20,7 @@ def figures(name: str, arm: str, seed: int, minutes: float) -> Figures:
     return simulate(scenario, arm, seed).figures
 
 
-PROVED = ("w1", "w3-deep", "w7-faults", "w7-restart", "w7-slow", "w7-stale", "w8-swap")
+PROVED = ("w1", "w1-strangers", "w3-deep", "w7-faults", "w7-restart", "w7-slow", "w7-stale", "w7-worst", "w8-swap")
 """Small enough to prove every state of."""
 
 

@@ -33,6 +33,25 @@ def test_model_and_stream_are_read(body: bytes, stream: bool, with_tool_calls: b
     assert CHAT.peek(PATH, body, with_identity=with_tool_calls) == Peek(model=ModelName("m"), stream=stream)
 
 
+@pytest.mark.parametrize("with_tool_calls", [False, True])
+@pytest.mark.parametrize(
+    ("said", "most"),
+    [
+        (b'"max_tokens":50', 50),
+        (b'"max_completion_tokens":70,"max_tokens":50', 70),
+        (b'"max_completion_tokens":null,"max_tokens":50', 50),
+        (b'"max_tokens":' + b"9" * 40, 1_000_000_000),
+        (b'"max_tokens":0', 0),
+        (b'"max_tokens":-1', 0),
+        (b'"max_tokens":true', 0),
+        (b'"max_tokens":"50"', 0),
+    ],
+)
+def test_the_longest_answer_is_read_where_it_is_a_number(said: bytes, most: int, with_tool_calls: bool) -> None:
+    body = b'{"model":"m",' + said + b"}"
+    assert CHAT.peek(PATH, body, with_identity=with_tool_calls).reply_max == most
+
+
 def test_tool_call_ids_are_read_only_when_asked_for() -> None:
     ids = (ToolCallId("call_1"), ToolCallId("call_2"), ToolCallId("call_3"))
 

@@ -164,11 +164,13 @@ def arrive(
     parent: str = "",
     tokens: str = "0",
     recalls: str = "0",
+    reply_max: str = "0",
 ) -> Event:
-    """`tokens` are four bytes each."""
+    """`tokens` are four bytes each; `reply_max=50`: its answer may have so many."""
     made = arrived(turn, run, batch="batch" in marks, caller=caller, model=model, age_s=float(age))
     known = RunId(parent) if parent else None
-    return replace(made, parent=known, prompt_bytes=4 * int(tokens), recalls=int(recalls))
+    told = replace(made, reply_max=int(reply_max), recalls=int(recalls))
+    return replace(told, parent=known, prompt_bytes=4 * int(tokens))
 
 
 def launcher(name: str, *told: str, ram: str = "10", parking: str = "0") -> Event:

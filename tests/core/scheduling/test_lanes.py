@@ -3,24 +3,15 @@
 from immutables import Map
 
 from core.scheduling.builders import arrived
-from luftpause.core.model.ids import Instant, ReplicaId, TurnId
+from luftpause.core.model.ids import Instant, ReplicaId
 from luftpause.core.model.replicas import ReplicaKind
-from luftpause.core.scheduling.lanes import Away, back, gone, inserted, taken_out
-from luftpause.core.scheduling.state import HeldTurn, Life, Place
-
-EARLY: Place = (1.0, 7, TurnId("early"))
-LATE: Place = (2.0, 3, TurnId("late"))
-LATER: Place = (2.0, 4, TurnId("later"))
+from luftpause.core.scheduling.lanes import Away, back, gone
+from luftpause.core.scheduling.state import HeldTurn, Life
 
 
 def held(turn: str, away_from: Life | None = None) -> HeldTurn:
     arrival = arrived(turn)
     return HeldTurn(arrival, Instant(1.0), 7, (ReplicaKind.GENERATIVE, arrival.model), Instant(1.0), away_from)
-
-
-def test_a_lane_is_in_order_of_arrival() -> None:
-    assert inserted(inserted((LATE,), LATER), EARLY) == (EARLY, LATE, LATER)
-    assert taken_out((EARLY, LATE, LATER), LATE) == (EARLY, LATER)
 
 
 def test_who_is_away_is_found_by_the_life_of_its_home_and_leaves_nothing() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luftpause.core.model.ids import Instant, RunId
-from luftpause.core.scheduling.wheel import Wheel
+from luftpause.core.scheduling.wheel import LOOK_AHEAD, Wheel
 
 
 def empty(step_s: float = 1.0) -> Wheel[RunId]:
@@ -55,3 +55,18 @@ def test_due_keys_are_exactly_those_whose_rounded_deadline_has_passed(
     assert dict(rest.bucket_of) == {k: b for k, b in model.items() if b * step_s > now}
     next_at = rest.next_at()
     assert next_at is None or next_at > now
+
+
+@given(st.sets(st.integers(1, 400), min_size=LOOK_AHEAD + 1), st.lists(st.integers(1, 450), max_size=8))
+def test_of_many_buckets_each_comes_out_in_time_and_few_are_looked_at(buckets: set[int], looks: list[int]) -> None:
+    wheel = empty()
+    for bucket in sorted(buckets):
+        wheel = wheel.put(RunId(f"{bucket}"), bucket)
+    for now in sorted(looks):
+        taken, wheel = wheel.take_due(Instant(float(now)))
+        assert [int(key) for key in taken] == sorted(bucket for bucket in buckets if bucket <= now)
+        buckets = {bucket for bucket in buckets if bucket > now}
+        next_at = wheel.next_at()
+        assert (next_at is None) is (not buckets)
+        assert next_at is None or now < next_at <= min(buckets)
+        assert next_at is None or len(buckets) > LOOK_AHEAD or next_at == float(min(buckets))

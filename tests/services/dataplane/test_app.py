@@ -49,7 +49,7 @@ def test_the_headers_tell_the_scheduler_who_asks() -> None:
                 b"x-luftpause-parent: p1",
                 b"x-luftpause-class: batch",
                 b"x-luftpause-caller: me",
-                body=b'{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1"}]}',
+                body=b'{"model":"m","max_tokens":7,"messages":[{"role":"tool","tool_call_id":"call_1"}]}',
             )
             assert (reply.header(RUN), reply.header(PARENT)) == (b"run 1", b"p1")
             assert door.scheduler.offers == [
@@ -62,7 +62,8 @@ def test_the_headers_tell_the_scheduler_who_asks() -> None:
                     caller=CallerId("me"),
                     principal=ANONYMOUS_PRINCIPAL,
                     keys=IdentityKeys(run=RunId("run 1"), parent=RunId("p1")),
-                    prompt_bytes=66,
+                    prompt_bytes=81,
+                    reply_max=7,
                 )
             ]
             assert door.scheduler.offers[0].turn == f"{door.dataplane.peer}.1"

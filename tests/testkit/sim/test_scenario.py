@@ -74,9 +74,9 @@ def test_an_unknown_name_is_told_which_there_are() -> None:
         (FINE + AGENTS, "two groups of agents have the same name"),
         (
             FINE + "[[outages]]\nreplica = 2\nat_s = 1\nfor_s = 1\n",
-            "an outage or a pace names replica 2, but the last one is 1",
+            "a table names replica 2, but the last one is 1",
         ),
-        (FINE + "[[paces]]\nreplica = 5\nfactor = 1\n", "an outage or a pace names replica 5"),
+        (FINE + "[[paces]]\nreplica = 5\nfactor = 1\n", "a table names replica 5"),
         (FINE + PARENT, "agents 'a': children begin with their parents"),
         (FINE.replace("count = 1", "") + PARENT.replace('group = "a"', 'group = "b"'), "no agents 'b' to have"),
         (FINE.replace("count = 1", "") + PARENT.replace("count = 1", "").replace('"parent"', '"a"', 1), "same name"),

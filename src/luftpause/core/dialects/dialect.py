@@ -31,6 +31,7 @@ class Peek(Struct, frozen=True, kw_only=True):
         cache_key: the request's `prompt_cache_key`; empty unless asked for, or where there is none.
         kind: which replicas may serve it; None: single-pass, if any such replica serves the model, else generative.
         shape: whether it is a turn of a run.
+        reply_max: tokens that the answer may have; 0 where the request does not say.
     """
 
     model: ModelName
@@ -39,6 +40,7 @@ class Peek(Struct, frozen=True, kw_only=True):
     cache_key: str = ""
     kind: ReplicaKind | None = ReplicaKind.GENERATIVE
     shape: TurnShape = TurnShape.IN_RUN
+    reply_max: int = 0
 
 
 class Dialect(Protocol):

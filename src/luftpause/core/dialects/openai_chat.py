@@ -21,6 +21,7 @@ from luftpause.core.dialects.request import (
     model_in,
     parsed,
     read_members,
+    reply_max_in,
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
@@ -40,10 +41,15 @@ class OpenAiChat:
         del path
         members = read_members(body, _WANTED, "messages")
         model, stream = model_in(members), stream_in(members)
+        reply_max = reply_max_in(members, "max_completion_tokens", "max_tokens")
         if not with_identity:
-            return Peek(model=model, stream=stream)
+            return Peek(model=model, stream=stream, reply_max=reply_max)
         return Peek(
-            model=model, stream=stream, tool_calls=_echoed(members.get("messages")), cache_key=cache_key_in(members)
+            model=model,
+            stream=stream,
+            tool_calls=_echoed(members.get("messages")),
+            cache_key=cache_key_in(members),
+            reply_max=reply_max,
         )
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
@@ -67,7 +73,7 @@ class OpenAiChat:
         return text_in_chat_answer(document)
 
 
-_WANTED: Final = ("model", "stream", "prompt_cache_key")
+_WANTED: Final = ("model", "stream", "prompt_cache_key", "max_completion_tokens", "max_tokens")
 
 
 def _echoed(messages: object) -> tuple[ToolCallId, ...]:

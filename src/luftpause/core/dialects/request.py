@@ -16,6 +16,8 @@ from luftpause.core.model.ids import ModelName
 
 MODEL_CHARS_MAX: Final = 512
 CACHE_KEY_CHARS_MAX: Final = 256
+REPLY_MAX: Final = 1_000_000_000
+"""No answer has more tokens, whatever a request says."""
 REPEAT_BYTES_MIN: Final = 5
 """What the shortest repeated member adds to a body: `,"":0`."""
 LONG_VALUE_BYTES: Final = 64
@@ -91,6 +93,15 @@ def cache_key_in(members: Mapping[str, object]) -> str:
     """Return the request's `prompt_cache_key`, empty where it has none that could be compared."""
     key = members.get("prompt_cache_key")
     return key if isinstance(key, str) and len(key) <= CACHE_KEY_CHARS_MAX and is_text(key) else ""
+
+
+def reply_max_in(members: Mapping[str, object], *names: str) -> int:
+    """Return how many tokens an answer may have, by the first of these members that says so; 0 where none does."""
+    for name in names:
+        most = members.get(name)
+        if isinstance(most, int) and not isinstance(most, bool) and most > 0:
+            return min(most, REPLY_MAX)
+    return 0
 
 
 def _members(body: bytes, wanted: Iterable[str], raw: str) -> Mapping[str, object]:

@@ -97,6 +97,7 @@ class TurnOffer:
         traits: what is in it; looked at only where that may matter.
         trace: the turn's own place in its trace; None where nobody traces.
         recalls: how often it was placed and given back before, each time as another turn.
+        reply_max: tokens that its answer may have; 0 where the request does not say.
     """
 
     turn: TurnId
@@ -113,3 +114,4 @@ class TurnOffer:
     traits: Traits = NO_TRAITS
     trace: TraceContext | None = None
     recalls: int = 0
+    reply_max: int = 0

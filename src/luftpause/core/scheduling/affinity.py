@@ -92,12 +92,12 @@ def pools_of(replica: Replica) -> tuple[Pool, ...]:
     return (replica.replica, *services_of(replica.spec))
 
 
-def candidates(replicas: Replicas, serving: Map[Service, tuple[ReplicaId, ...]], pool: Pool) -> tuple[Replica, ...]:
+def candidates(replicas: Replicas, serving: Map[Service, tuple[ReplicaId, ...]], pool: Pool) -> list[Replica]:
     """Return the replicas of a pool in order of declaration."""
     if isinstance(pool, str):
         home = replicas.get(pool)
-        return () if home is None else (home,)
-    return tuple(replicas[replica] for replica in serving.get(pool, ()))
+        return [] if home is None else [home]
+    return [replicas[replica] for replica in serving.get(pool, ())]
 
 
 def enlisted(serving: Serving, replicas: Replicas, replica: Replica) -> Serving:

@@ -21,7 +21,7 @@ from luftpause.core.scheduling.residency.uses import absence_of, gone_out, in_li
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.state import Bucket, Decision, HeldTurn, Pool, Replica, Run, State, Turn
 from luftpause.core.scheduling.working_set.guests import taken
-from luftpause.core.scheduling.working_set.seats import booked_in, keeping, may_open_more, opened, unseated
+from luftpause.core.scheduling.working_set.seats import as_guest, booked_in, keeping, may_open_more, opened, unseated
 
 
 class Draft:
@@ -239,12 +239,13 @@ class Draft:
 
     def charge(self, turn: Turn) -> None:
         """Count a turn as in flight: on its replica, for its caller."""
+        replica, policy = self.replicas[turn.replica], self.limits.working_set
+        in_flight, seat = replica.in_flight + 1, replica.seat
+        if turn.tokens:
+            turn = as_guest(self.working_set, turn, policy)
+            self.working_set, seat = booked_in(self.working_set, seat, turn)
         arrival = turn.arrival
         self.turns = self.turns.set(arrival.turn, turn)
-        replica = self.replicas[turn.replica]
-        in_flight, seat, policy = replica.in_flight + 1, replica.seat, self.limits.working_set
-        if turn.tokens:
-            self.working_set, seat = booked_in(self.working_set, seat, turn, policy)
         busier = replica._replace(
             in_flight=in_flight,
             peak=in_flight if in_flight > replica.peak else replica.peak,

@@ -36,6 +36,7 @@ class TurnArrived:
         age_s: how long the turn has waited elsewhere already, seconds: it counts for its place in the queue.
         trace: the turn's place in its trace.
         recalls: how often it was placed and given back before, each time as another turn.
+        reply_max: tokens that its answer may have; 0 where nobody says.
     """
 
     turn: TurnId
@@ -52,6 +53,7 @@ class TurnArrived:
     shape: TurnShape = TurnShape.IN_RUN
     trace: TraceContext | None = None
     recalls: int = 0
+    reply_max: int = 0
 
     @property
     def in_run(self) -> bool:

@@ -14,6 +14,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import has_room
 from luftpause.core.scheduling.affinity import bound_to, choose, pools_of
 from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.places import first_of
 from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica
 from luftpause.core.scheduling.working_set.sending import send
@@ -59,7 +60,7 @@ class _Queue:
                 first = draft.lineup.first(sum(bit for bit, _ in queues))
                 assert first is not None, f"nobody stands in {queues}"
                 lane = service_class, first.principal, first.caller
-                heads = [draft.lanes[pool][lane][0] for bit, pool in queues if bit & first.queues]
+                heads = [first_of(draft.lanes[pool][lane]) for bit, pool in queues if bit & first.queues]
                 return draft.dequeue(min(heads)[2])
         return None
 

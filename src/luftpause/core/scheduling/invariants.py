@@ -13,11 +13,12 @@ from luftpause.core.scheduling.affinity import away_from, candidates, choose, ke
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.lineup import Candidate
 from luftpause.core.scheduling.parts import SEEN_IN_ORDER, parts_of, seen_as
+from luftpause.core.scheduling.places import Place, all_of
 from luftpause.core.scheduling.ranking import CHUNK_MAX, CHUNK_MIN, Bits, Ranking, union
 from luftpause.core.scheduling.residency.soundness import check_models
 from luftpause.core.scheduling.residency.uses import model_of
 from luftpause.core.scheduling.standings import Party, Payer, Standing
-from luftpause.core.scheduling.state import LAPSED_MAX, Lane, Life, Part, Place, Pool, Replica, Service, State
+from luftpause.core.scheduling.state import LAPSED_MAX, Lane, Life, Part, Pool, Replica, Service, State
 from luftpause.core.scheduling.tool_history import HISTORIES_MAX
 from luftpause.core.scheduling.wheel import Wheel
 from luftpause.core.scheduling.working_set.soundness import check_working_set
@@ -183,10 +184,11 @@ def _check_lanes(state: State) -> None:
         if held.away_from is not None:
             absent.setdefault(held.away_from, {})[name] = held.place
     _same("turns away from their home", {life: dict(places) for life, places in state.away.items()}, absent)
-    expected = {
-        pool: {lane: tuple(sorted(places)) for lane, places in by_lane.items()} for pool, by_lane in lanes.items()
-    }
-    _same("lanes", {pool: dict(by_lane) for pool, by_lane in state.lanes.items()}, expected)
+    expected = {pool: {lane: sorted(places) for lane, places in by_lane.items()} for pool, by_lane in lanes.items()}
+    listed = {pool: {lane: [*all_of(each)] for lane, each in of_pool.items()} for pool, of_pool in state.lanes.items()}
+    _same("lanes", listed, expected)
+    chunks = [chunk for of_pool in state.lanes.values() for places in of_pool.values() for chunk in places]
+    assert all(chunks), "a lane has a chunk with nobody in it"
 
 
 def _is_past(state: State, life: Life | None) -> bool:
@@ -205,7 +207,9 @@ def _check_tools(state: State) -> None:
     for name, run in state.runs.items():
         assert run.out_on is None or (run.paused and run.at_rest), f"{name} is out on {run.out_on}, and not paused"
     out = [(run.out_on, tools.step(run.ended_at)) for run in state.runs.values() if run.out_on is not None]
-    _same_counts("runs out on each tool by the start of their pause", tools.out, out)
+    counted = {(tool, step): count for tool, steps in tools.out.items() for step, count in steps.items()}
+    _same_counts("runs out on each tool by the start of their pause", counted, out)
+    assert all(tools.out.values()), f"nobody is out on one of {set(tools.out)}"
     assert len(tools.histories) <= HISTORIES_MAX, f"{len(tools.histories)} tools are remembered"
 
 

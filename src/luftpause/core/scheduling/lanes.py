@@ -3,7 +3,6 @@
 And all of them under their dataplane, with the bucket in which they are over without another sign of life.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
@@ -12,9 +11,10 @@ from immutables import Map
 from luftpause.core.model.ids import PeerId, TurnId
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.lineup import Lineup
+from luftpause.core.scheduling.places import NOWHERE, Place, Places, inserted, taken_out
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.standings import PayerStanding
-from luftpause.core.scheduling.state import Bucket, HeldTurn, Lane, Life, Place, Pool, Queue
+from luftpause.core.scheduling.state import Bucket, HeldTurn, Lane, Life, Pool, Queue
 
 Away: TypeAlias = Map[Life, Map[TurnId, Place]]
 
@@ -31,18 +31,6 @@ def renewed(open_by_peer: OpenTurns, arrivals: Iterable[TurnArrived], bucket: Bu
     for peer, of_peer in fresh.items():
         open_by_peer = open_by_peer.set(peer, open_by_peer[peer].update(dict.fromkeys(of_peer, bucket)))
     return open_by_peer
-
-
-def inserted(places: tuple[Place, ...], place: Place) -> tuple[Place, ...]:
-    """Return a lane with one more place."""
-    position = bisect_left(places, place)
-    return (*places[:position], place, *places[position:])
-
-
-def taken_out(places: tuple[Place, ...], place: Place) -> tuple[Place, ...]:
-    """Return a lane without a place of it."""
-    position = bisect_left(places, place)
-    return places[:position] + places[position + 1 :]
 
 
 def gone(away: Away, held: HeldTurn) -> Away:
@@ -66,7 +54,7 @@ def back(away: Away, held: HeldTurn) -> Away:
 class Line(NamedTuple):
     """The indices over held turns, as `State` has them."""
 
-    lanes: Map[Pool, Map[Lane, tuple[Place, ...]]]
+    lanes: Map[Pool, Map[Lane, Places]]
     away: Away
     queue_bits: Map[Queue, Bits]
     lineup: Lineup
@@ -75,11 +63,11 @@ class Line(NamedTuple):
 def stood_in(line: Line, held: HeldTurn, standing: PayerStanding) -> Line:
     """Return the indices when a turn begins to wait, or moved."""
     lanes, away, queue_bits, lineup = line
-    of_pool: Map[Lane, tuple[Place, ...]] = lanes.get(held.pool) or Map()
-    lane, place = held.lane, held.place
-    places = of_pool.get(lane)
-    of_pool = of_pool.set(lane, (place,) if places is None else inserted(places, place))
-    if places is None:
+    of_pool: Map[Lane, Places] = lanes.get(held.pool) or Map()
+    lane = held.lane
+    places = of_pool.get(lane, NOWHERE)
+    of_pool = of_pool.set(lane, inserted(places, held.place))
+    if not places:
         bit = queue_bits.get(held.queue)
         if bit is None:
             taken = lineup.principals.queues

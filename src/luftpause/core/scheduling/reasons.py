@@ -83,11 +83,15 @@ class WaitingForHome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingForTokens:
-    """A run begins where its tokens fit, and they fit nowhere; this replica comes closest. Both in tokens."""
+    """A run begins where its tokens fit, and they fit nowhere; this replica comes closest. Both in tokens.
+
+    `foreign`: requests of others, past us, that its engine has to do besides: they take of its memory too.
+    """
 
     replica: ReplicaId
     need: int
     free: int
+    foreign: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,8 +223,10 @@ def _explain_room(reason: RoomReason) -> str:
 
 def _explain_working_set(reason: WorkingSetReason) -> str:
     match reason:
-        case WaitingForTokens(replica=replica, need=need, free=free):
-            words = f"waiting for room to begin: it needs {need} tokens, and {replica} has {free} free"
+        case WaitingForTokens(replica=replica, need=need, free=free, foreign=foreign):
+            words = (
+                f"waiting for room to begin: it needs {need} tokens, and {replica} has {free} free{_besides(foreign)}"
+            )
         case RoomKeptFor(replica=replica, caller=caller):
             words = f"{replica} is closed to others until a turn of caller {caller} fits that comes first"
         case AwaitingFirstTokens(replica=replica, turns=turns):

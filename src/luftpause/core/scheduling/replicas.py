@@ -13,6 +13,7 @@ from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed
 from luftpause.core.scheduling.foreign import after_report
+from luftpause.core.scheduling.places import all_of
 from luftpause.core.scheduling.residency.uses import model_of
 from luftpause.core.scheduling.state import Pool, Replica, services_of
 from luftpause.core.scheduling.turns import leave_queue, unknown_model
@@ -193,7 +194,7 @@ def _held_in(draft: Draft, pool: Pool) -> list[TurnId]:
     lanes = draft.lanes.get(pool)
     if lanes is None:
         return []
-    return [turn for _, _, turn in sorted(place for lane in lanes.values() for place in lane)]
+    return [turn for _, _, turn in sorted(place for lane in lanes.values() for place in all_of(lane))]
 
 
 def _away(draft: Draft, home: Replica) -> list[TurnId]:

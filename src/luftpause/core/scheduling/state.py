@@ -28,6 +28,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
 from luftpause.core.scheduling.lineup import Lineup
+from luftpause.core.scheduling.places import Place, Places
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.residency.state import Residency, ResidencyLimits
@@ -48,9 +49,6 @@ Queue: TypeAlias = tuple[ServiceClass, Pool]
 
 Lane: TypeAlias = tuple[ServiceClass, PrincipalId, CallerId]
 """Held turns of one pool that differ by arrival only: where the first fits not, none does."""
-
-Place: TypeAlias = tuple[float, int, TurnId]
-"""A held turn's place in its lane: when it counts as arrived, sequence number, turn."""
 
 Part: TypeAlias = tuple[RunId, ModelName]
 """A run as far as one model takes part in it: what one model has cached, and waits for, is none of another's."""
@@ -255,6 +253,7 @@ class Turn(NamedTuple):
         placed_at: when.
         first_s: how long after that its first token came; until `late_at` that is awaited.
         asked_back: it was recalled; it `stays` where its dataplane said that it cannot come back.
+        guest: others make way for it, see `working_set/guests.py`.
     """
 
     arrival: TurnArrived
@@ -272,6 +271,7 @@ class Turn(NamedTuple):
     late_at: Instant = Instant(0.0)
     asked_back: bool = False
     stays: bool = False
+    guest: bool = False
 
 
 class HeldTurn(NamedTuple):
@@ -354,7 +354,7 @@ class State(NamedTuple):
     turns: Map[TurnId, Turn] = Map()
     held: Map[TurnId, HeldTurn] = Map()
     serving: Map[Service, tuple[ReplicaId, ...]] = Map()
-    lanes: Map[Pool, Map[Lane, tuple[Place, ...]]] = Map()
+    lanes: Map[Pool, Map[Lane, Places]] = Map()
     away: Map[Life, Map[TurnId, Place]] = Map()
     lapsed: Map[TurnId, Turn] = Map()
     open_by_peer: Map[PeerId, Map[TurnId, Bucket]] = Map()

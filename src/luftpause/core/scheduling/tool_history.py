@@ -101,18 +101,21 @@ def taught(history: History, seconds: float, now: Instant, *, is_lost: bool = Fa
     return History(returned + 1, tuple(weights), losses, unit * _GROWTH, now)
 
 
+_NOBODY: Final[Map[int, int]] = Map()
+
+
 class Tools(NamedTuple):
     """All tools, by their canonical names.
 
     Attributes:
         step_s: width of the steps in which open calls are counted, seconds.
         histories: of each tool that taught anything, HISTORIES_MAX at most.
-        out: how many runs are out on a tool since the end of which step.
+        out: how many runs are out on each tool since the end of which step.
     """
 
     step_s: float = 1800.0 / OPEN_STEPS
     histories: Map[ToolName, History] = Map()
-    out: Map[tuple[ToolName, int], int] = Map()
+    out: Map[ToolName, Map[int, int]] = Map()
 
     def step(self, since: Instant) -> int:
         """Return the step in which a pause began. It counts from that step's end: so long at least it lasts."""
@@ -124,16 +127,16 @@ class Tools(NamedTuple):
         Those in one bucket of durations are put together, with their mean. Steps are added up as whole numbers, so the
         order in which they are met does not matter. Costs a look at each step of each tool in which a pause began.
         """
-        sums: dict[ToolName, dict[int, tuple[int, int]]] = {}
-        for (tool, step), count in self.out.items():
-            of_tool = sums.setdefault(tool, {})
-            bucket = bisect_right(BOUNDS_S, now - step * self.step_s)
-            steps, runs = of_tool.get(bucket, (0, 0))
-            of_tool[bucket] = steps + step * count, runs + count
-        return {
-            tool: [(max(0.0, now - steps / runs * self.step_s), runs) for _, (steps, runs) in sorted(of_tool.items())]
-            for tool, of_tool in sums.items()
-        }
+        return {tool: self._running(of_tool, now) for tool, of_tool in self.out.items()}
+
+    def running_lately(self, tool: ToolName, now: Instant) -> list[tuple[float, int]]:
+        """Return for how long runs have been out on a tool, seconds, and how many, those out for longest last.
+
+        Those are left out that have been out for longer than runs are remembered as a rule.
+        """
+        earliest = self.step(now) - OPEN_STEPS
+        steps = sorted(self.out.get(tool, _NOBODY).items(), reverse=True)
+        return [(max(0.0, now - step * self.step_s), count) for step, count in steps if step >= earliest]
 
     def slowest(self, names: Sequence[ToolName]) -> ToolName | None:
         """Return the tool that a pause on all of these will teach, None when there is none.
@@ -167,9 +170,18 @@ class Tools(NamedTuple):
 
     def _counted(self, tool: ToolName, since: Instant, change: int) -> "Tools":
         step_s, histories, out = self
-        key = (tool, ceil(since / step_s))
-        count = out.get(key, 0) + change
-        return Tools(step_s, histories, out.set(key, count) if count else out.delete(key))
+        step, steps = ceil(since / step_s), out.get(tool, _NOBODY)
+        count = steps.get(step, 0) + change
+        steps = steps.set(step, count) if count else steps.delete(step)
+        return Tools(step_s, histories, out.set(tool, steps) if steps else out.delete(tool))
+
+    def _running(self, of_tool: Map[int, int], now: Instant) -> list[tuple[float, int]]:
+        sums: dict[int, tuple[int, int]] = {}
+        for step, count in of_tool.items():
+            bucket = bisect_right(BOUNDS_S, now - step * self.step_s)
+            steps, runs = sums.get(bucket, (0, 0))
+            sums[bucket] = steps + step * count, runs + count
+        return [(max(0.0, now - steps / runs * self.step_s), runs) for _, (steps, runs) in sorted(sums.items())]
 
 
 def open_step_s(longest_s: float) -> float:
@@ -177,12 +189,20 @@ def open_step_s(longest_s: float) -> float:
     return max(OPEN_STEP_S_MIN, longest_s / OPEN_STEPS)
 
 
+def total(weights: Sequence[float]) -> float:
+    """Return the sum, added up one by one: `sum` of floats is another number in some versions of Python."""
+    added = 0.0
+    for weight in weights:
+        added += weight
+    return added
+
+
 def _seconds(weights: Weights) -> float:
-    return sum(weight * middle_s for weight, middle_s in zip(weights, _MIDDLES_S, strict=True))
+    return total([weight * middle_s for weight, middle_s in zip(weights, _MIDDLES_S, strict=True)])
 
 
 def _usual_s(history: History) -> float:
     """Return about how long a tool keeps runs out, seconds."""
     _, returns, losses, unit, _ = history
     total_s = (_seconds(returns) + _seconds(losses)) / unit
-    return (total_s + _seconds(PRIOR)) / ((sum(returns) + sum(losses)) / unit + PRIOR_WEIGHT)
+    return (total_s + _seconds(PRIOR)) / ((total(returns) + total(losses)) / unit + PRIOR_WEIGHT)

@@ -7,11 +7,10 @@ not at all in later ones. Within a bucket survival falls in a straight line.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 from math import exp, log
 from typing import Final, NamedTuple
 
-from luftpause.core.scheduling.tool_history import BOUNDS_S, BUCKETS, PRIOR, History, bucket_of
+from luftpause.core.scheduling.tool_history import BOUNDS_S, BUCKETS, PRIOR, History, bucket_of, total
 
 LAST_S: Final = BOUNDS_S[-1]
 """Beyond it survival falls exponentially with this mean, seconds: who has been out for so long tells nothing more."""
@@ -42,7 +41,9 @@ class ReturnLaw(NamedTuple):
         wanted = 1.0 - share
         if wanted < self.out[-1]:
             return LAST_S * (1.0 + log(self.out[-1] / wanted))
-        bucket = next(at for at in range(BUCKETS - 1) if self.out[at + 1] <= wanted)
+        bucket = 0
+        while self.out[bucket + 1] > wanted:
+            bucket += 1
         before, after = self.out[bucket], self.out[bucket + 1]
         low, high = _EDGES_S[bucket], _EDGES_S[bucket + 1]
         return low + (high - low) * (before - wanted) / (before - after)
@@ -64,10 +65,12 @@ class ReturnLaw(NamedTuple):
 
         Within a bucket the gain is convex in t, so the best time is 0 or one of the bounds; never more than LAST_S.
         """
-        gains = (
-            worth_s * (1.0 - out) - (self.ahead[0] - ahead) for out, ahead in zip(self.out, self.ahead, strict=True)
-        )
-        return -max(zip(gains, (-edge for edge in _EDGES_S), strict=True))[1]
+        best_s, best_gain = 0.0, 0.0
+        for edge_s, out, ahead in zip(_EDGES_S, self.out, self.ahead, strict=True):
+            gain = worth_s * (1.0 - out) - (self.ahead[0] - ahead)
+            if gain > best_gain:
+                best_s, best_gain = edge_s, gain
+        return best_s
 
 
 def return_law(history: History, running: Sequence[tuple[float, int]] = ()) -> ReturnLaw:
@@ -81,16 +84,19 @@ def return_law(history: History, running: Sequence[tuple[float, int]] = ()) -> R
     """
     returns = [weight / history.unit + prior for weight, prior in zip(history.returns, PRIOR, strict=True)]
     censored = [weight / history.unit for weight in history.losses]
-    known, out_now = sum(returns) + sum(censored), sum(count for _, count in running)
+    known, out_now = total(returns) + total(censored), sum([count for _, count in running])
     share = min(1.0, known / out_now) if out_now else 0.0
     for seconds, count in running:
         censored[bucket_of(seconds)] += share * count
-    at_risk = list(accumulate(map(sum, zip(reversed(returns), reversed(censored), strict=True))))[::-1]
+    at_risk, still = [0.0] * BUCKETS, 0.0
+    for bucket in range(BUCKETS - 1, -1, -1):
+        still += returns[bucket] + censored[bucket]
+        at_risk[bucket] = still
     out = [1.0]
     for bucket in range(BUCKETS - 1):
         out.append(out[-1] * (1.0 - returns[bucket] / (at_risk[bucket] - censored[bucket] / 2)))
     ahead = [out[-1] * LAST_S]
-    for bucket in reversed(range(BUCKETS - 1)):
+    for bucket in range(BUCKETS - 2, -1, -1):
         width_s = _EDGES_S[bucket + 1] - _EDGES_S[bucket]
         ahead.append(ahead[-1] + width_s * (out[bucket] + out[bucket + 1]) / 2)
     return ReturnLaw(tuple(out), tuple(reversed(ahead)))

@@ -62,7 +62,7 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
         asked_on(draft, run, arrived_at, now)
     pool = pool_of(draft.replicas, run, arrival)
     need = need_of(draft, arrival, run)
-    chosen = _choose(draft, arrival, run, pool, need)
+    chosen = _choose(draft, arrival, run, pool, need, now)
     draft.track(arrival.turn, arrival.peer, now)
     if chosen is not None:
         place(draft, arrival, run, chosen, held_s=arrival.age_s, now=now)
@@ -177,13 +177,13 @@ def _why_refused(draft: Draft, arrival: TurnArrived, model: Model | None, now: I
     return why_refused(draft, model, now)
 
 
-def _choose(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int) -> Replica | None:
+def _choose(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int, now: Instant) -> Replica | None:
     """Return the replica that takes a turn at once; None when it is to wait."""
     among = candidates(draft.replicas, draft.serving, pool)
     if arrival.shape is TurnShape.ERRAND:
         return nearest(among)
     if draft.limits.working_set is not None:
-        return where_now(draft, arrival, run, pool, need)
+        return where_now(draft, arrival, run, pool, need, now)
     if somebody_waits(draft, pool, arrival.service_class):
         return None
     home = None if run is None else bound_to(draft.replicas, run)

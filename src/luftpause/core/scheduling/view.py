@@ -19,10 +19,11 @@ from luftpause.core.scheduling.affinity import candidates
 from luftpause.core.scheduling.events import RunPhase
 from luftpause.core.scheduling.fairness import CLASSES_IN_ORDER
 from luftpause.core.scheduling.parts import SEEN_IN_ORDER
+from luftpause.core.scheduling.places import Places, first_of, number_of
 from luftpause.core.scheduling.reasons import BehindCaller, HoldReason
 from luftpause.core.scheduling.residency.holding import why_model_held
 from luftpause.core.scheduling.residency.view import DeviceView, ModelView, view_devices, view_models
-from luftpause.core.scheduling.state import HeldTurn, Lane, Place, Replica, State, Window
+from luftpause.core.scheduling.state import HeldTurn, Lane, Replica, State, Window
 from luftpause.core.scheduling.tool_history import NOTHING_HEARD, History
 from luftpause.core.scheduling.tool_returns import return_law
 from luftpause.core.scheduling.working_set.state import Seat
@@ -199,7 +200,7 @@ def held_by_class(state: State) -> dict[ServiceClass, int]:
     counts = dict.fromkeys(ServiceClass, 0)
     for lanes in state.lanes.values():
         for (service_class, _, _), places in lanes.items():
-            counts[service_class] += len(places)
+            counts[service_class] += number_of(places)
     return counts
 
 
@@ -255,7 +256,7 @@ def _view_held(state: State, now: Instant) -> tuple[HeldView, ...]:
         for payer in state.lineup.in_order(sum(bit for bit, _ in pools)):
             lane = service_class, payer.principal, payer.caller
             queues = [state.lanes[pool][lane] for bit, pool in pools if bit & payer.queues]
-            first = state.held[min(places[0] for places in queues)[2]]
+            first = state.held[min(map(first_of, queues))[2]]
             if len(named) == HELD_ROWS_MAX:
                 rows.append(_row(state, _queues_but(state, service_class, named), first, OTHER_CALLERS, now))
                 break
@@ -264,7 +265,7 @@ def _view_held(state: State, now: Instant) -> tuple[HeldView, ...]:
     return tuple(rows)
 
 
-def _queues_but(state: State, service_class: ServiceClass, named: set[Lane]) -> list[tuple[Place, ...]]:
+def _queues_but(state: State, service_class: ServiceClass, named: set[Lane]) -> list[Places]:
     return [
         places
         for lanes in state.lanes.values()
@@ -273,13 +274,13 @@ def _queues_but(state: State, service_class: ServiceClass, named: set[Lane]) -> 
     ]
 
 
-def _row(state: State, queues: list[tuple[Place, ...]], first: HeldTurn, caller: CallerId, now: Instant) -> HeldView:
+def _row(state: State, queues: list[Places], first: HeldTurn, caller: CallerId, now: Instant) -> HeldView:
     """Tell of turns of one class; the one of them that goes first gives the reason."""
     return HeldView(
         service_class=first.arrival.service_class,
         caller=caller,
-        count=sum(map(len, queues)),
-        oldest_s=now - state.held[min(queues)[0][2]].arrived_at,
+        count=sum(map(number_of, queues)),
+        oldest_s=now - state.held[min(map(first_of, queues))[2]].arrived_at,
         reason=_reason(state, first, now),
     )
 

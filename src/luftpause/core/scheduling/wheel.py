@@ -7,7 +7,7 @@ puts back what is not due yet. Knows no clock.
 
 import math
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from immutables import Map
 
@@ -15,6 +15,9 @@ from luftpause.core.model.ids import Instant
 
 EXPIRY_STEP_S_MIN, EXPIRY_STEP_S_MAX = 0.001, 1.0
 """Deadlines are rounded up to this much, or to a sixteenth of a short timeout: nobody needs them finer."""
+
+LOOK_AHEAD: Final = 64
+"""Of more buckets than this not all are looked at for the next one that is due."""
 
 Key = TypeVar("Key", bound=str | tuple[str, str])
 
@@ -78,15 +81,38 @@ class Wheel(Generic[Key]):
         """Take every key out whose bucket is due. Returns them in order of bucket and name, and the rest."""
         if self.first is None or not self.is_due(self.first, now):
             return (), self
-        due = sorted(bucket for bucket in self.buckets if self.is_due(bucket, now))
-        taken = tuple(key for bucket in due for key in sorted(self.buckets[bucket]))
+        due = self._due(self.first, now)
+        taken = tuple([key for bucket in due for key in sorted(self.buckets[bucket])])
         buckets, bucket_of = self.buckets, self.bucket_of
         for bucket in due:
             buckets = buckets.delete(bucket)
         for key in taken:
             bucket_of = bucket_of.delete(key)
-        first = min(buckets, default=None)
+        first = self._first_after(buckets, now)
         return taken, Wheel(step_s=self.step_s, buckets=buckets, bucket_of=bucket_of, first=first)
+
+    def _due(self, first: int, now: Instant) -> list[int]:
+        """Return the buckets that are due, in order: by a walk from the first, or a look at all if they are fewer."""
+        if now / self.step_s - first > len(self.buckets):
+            return sorted([bucket for bucket in self.buckets if self.is_due(bucket, now)])
+        due: list[int] = []
+        while self.is_due(first, now):
+            if first in self.buckets:
+                due.append(first)
+            first += 1
+        return due
+
+    def _first_after(self, buckets: Map[int, Map[Key, None]], now: Instant) -> int | None:
+        """Return the first of the buckets that are left; of many, where a short look ahead ends if it finds none."""
+        if len(buckets) <= LOOK_AHEAD:
+            return min(buckets, default=None)
+        first = int(now / self.step_s)
+        while self.is_due(first, now):
+            first += 1
+        end = first + LOOK_AHEAD
+        while first < end and first not in buckets:
+            first += 1
+        return first
 
 
 def expiry_step_s(timeout_s: float) -> float:

@@ -161,6 +161,7 @@ def _offer(
             parent_session=harness.parent or (codex_session(standing.parent_thread) if standing.parent_thread else ""),
         ),
         prompt_bytes=len(body),
+        reply_max=found.reply_max,
         shape=found.shape,
         traits=traits_of(body) if around.settings.looks_inside else NO_TRAITS,
     )

@@ -165,7 +165,7 @@ class _StateGauges(Collector):
 def _tool_gauges(state: State, now: Instant) -> tuple[Metric, Metric]:
     """Return the gauges of the busiest tools; runs out on any other, and on one that is named so, count for `other`."""
     out, pause = _out_family(), _pause_family()
-    elsewhere = sum(state.tools.out.values())
+    elsewhere = sum(sum(steps.values()) for steps in state.tools.out.values())
     for row in view_tools(state, now):
         if (row.server, row.tool) == _OTHER:
             continue

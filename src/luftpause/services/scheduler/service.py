@@ -265,6 +265,7 @@ class SchedulerService:
             shape=offer.shape,
             trace=offer.trace,
             recalls=offer.recalls,
+            reply_max=offer.reply_max,
         )
 
     def _service(self, offer: TurnOffer) -> Service | Refusal:

@@ -167,6 +167,24 @@ class Outage(_Table, frozen=True, kw_only=True):
     for_s: Annotated[float, Meta(gt=0, le=86_400)]
 
 
+class Strangers(_Table, frozen=True, kw_only=True):
+    """Others who send their requests to one engine past the router, each the next as soon as one is over.
+
+    Attributes:
+        count: so many requests of theirs are open at a time.
+        at_s: when they begin, counted from the very start; `for_s` later they begin no more.
+        context_tokens: of their prompts, of which none is in a cache.
+        reply_tokens: of their answers.
+    """
+
+    replica: Count
+    count: Annotated[int, Meta(ge=1, le=1000)]
+    at_s: Seconds = 0.0
+    for_s: Seconds = 86_400.0
+    context_tokens: Range
+    reply_tokens: Range
+
+
 class Pace(_Table, frozen=True, kw_only=True):
     """A replica that is not like the others: its engine is so many times as fast."""
 
@@ -203,6 +221,7 @@ class Scenario(_Table, frozen=True, kw_only=True):
     faults: Faults = Faults()
     outages: tuple[Outage, ...] = ()
     paces: tuple[Pace, ...] = ()
+    strangers: tuple[Strangers, ...] = ()
     restarts_s: tuple[Seconds, ...] = ()
     models: tuple[LaunchedModel, ...] = ()
     memory_gib: Annotated[float, Meta(ge=0, le=100_000)] = 0.0
@@ -261,16 +280,27 @@ def _contradictions(scenario: Scenario) -> list[str]:
     if len(set(names)) < len(names):
         found.append("two groups of agents have the same name")
     named = [*(outage.replica for outage in scenario.outages), *(pace.replica for pace in scenario.paces)]
+    named += [strangers.replica for strangers in scenario.strangers]
     found += [
-        f"an outage or a pace names replica {replica}, but the last one is {scenario.replicas - 1}"
+        f"a table names replica {replica}, but the last one is {scenario.replicas - 1}"
         for replica in named
         if replica >= scenario.replicas
+    ]
+    found += [
+        "what strangers ask must rise from at least 1 and fit into engine.kv_tokens"
+        for each in scenario.strangers
+        if not (_rises(each.context_tokens) and _rises(each.reply_tokens))
+        or each.context_tokens[1] + each.reply_tokens[1] > scenario.engine.kv_tokens
     ]
     found += _contradictions_of_families(scenario)
     found += _contradictions_of_models(scenario)
     for group in scenario.agents:
         found += [f"agents '{group.name}': {what}" for what in _contradictions_of(group, scenario.engine)]
     return found
+
+
+def _rises(drawn_from: Range) -> bool:
+    return 1 <= drawn_from[0] <= drawn_from[1]
 
 
 def _contradictions_of_models(scenario: Scenario) -> list[str]:
@@ -281,8 +311,8 @@ def _contradictions_of_models(scenario: Scenario) -> list[str]:
         for model in scenario.models
         if model.memory_gib > scenario.memory_gib
     ]
-    if scenario.models and (scenario.outages or scenario.paces or scenario.restarts_s):
-        found.append("engines that a launcher loads have no outages, paces or restarts")
+    if scenario.models and (scenario.outages or scenario.paces or scenario.restarts_s or scenario.strangers):
+        found.append("engines that a launcher loads have no outages, paces, restarts or strangers")
     known = names or [SIMULATED]
     found += [
         f"agents '{group.name}' ask for '{group.model}', which nobody serves"

@@ -6,7 +6,7 @@ from typing import Final
 from luftpause.core.model.ids import ModelName
 from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.sim.plans import MODEL
-from luftpause.testkit.sim.scenario import Faults, Outage, RouterFigures, Scenario
+from luftpause.testkit.sim.scenario import Faults, Outage, RouterFigures, Scenario, Strangers
 
 GIB: Final = 1 << 30
 
@@ -39,6 +39,7 @@ class Setting:
     faults: Faults = field(default_factory=Faults)
     outages: tuple[Outage, ...] = ()
     restarts_s: tuple[float, ...] = ()
+    strangers: tuple[Strangers, ...] = ()
     memory: int = 0
 
     @property
@@ -61,6 +62,7 @@ def setting_of(scenario: Scenario) -> Setting:
         faults=scenario.faults,
         outages=scenario.outages,
         restarts_s=scenario.restarts_s,
+        strangers=scenario.strangers,
     )
 
 

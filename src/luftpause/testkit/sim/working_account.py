@@ -40,7 +40,8 @@ class WorkingSetAccount(Account):
         is_first = not flight.asked_back and not flight.offer.recalls
         assert is_first, f"{action.turn} was asked back twice"
         assert favoured is not None, f"{action.turn} was asked back for {action.favours}, which does not wait"
-        assert favoured.offer.service_class is ServiceClass.INTERACTIVE, f"{action.favours} is no better"
+        is_better = favoured.offer.service_class is ServiceClass.INTERACTIVE or favoured.offer.parent is not None
+        assert is_better, f"{action.favours} is no better"  # an interactive parent's last child is as urgent as that
         flight.asked_back = True
 
     def _judge_rest(self) -> None:

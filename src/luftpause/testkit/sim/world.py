@@ -19,6 +19,7 @@ from luftpause.testkit.sim.past import AnsweredTurn, Begun, EndedRun, Past
 from luftpause.testkit.sim.plans import RunPlan, alone_s
 from luftpause.testkit.sim.setting import Launch, Setting
 from luftpause.testkit.sim.sources import Source
+from luftpause.testkit.sim.strangers import AGAIN_S, Stranger, strangers_of
 
 RENEW_PERIOD_S: Final = 60.0
 """As often as a dataplane renews its open turns."""
@@ -71,9 +72,12 @@ class World:
         self._after(RENEW_PERIOD_S, self._renew)
         for at, stream in source.starts():
             self._at(at, partial(self._start, stream))
-        for outage in setting.outages:
-            self._after(outage.at_s, partial(self._die, outage.replica))
-            self._after(outage.at_s + outage.for_s, partial(self._recover, outage.replica))
+        for each in setting.outages:
+            self._after(each.at_s, partial(self._die, each.replica))
+            self._after(each.at_s + each.for_s, partial(self._recover, each.replica))
+        self._strangers: dict[int, Stranger] = {}
+        for at, stranger in strangers_of(setting.strangers, seed):
+            self._at(at, partial(self._ask_past_us, stranger))
         for at in setting.restarts_s:
             self._at(at, self._arm.restarted)
 
@@ -142,9 +146,8 @@ class World:
         run.moves += run.home is not None and run.home != replica
         run.home = turn.replica = replica
         run.turns += 1
-        engine = self._engines[replica]
         fate = draw_fate(turn, self.seed, self.setting.faults)
-        if engine is None:
+        if (engine := self._engines[replica]) is None:
             self._after(ANSWER_S, partial(self._fail, turn, "unreachable"))
         elif fate is Fate.REFUSED:
             self._after(ANSWER_S, partial(self._fail, turn, "429"))
@@ -228,7 +231,22 @@ class World:
             self._take_in(progress)
         self._plan_engine(replica, engine)
 
+    def _ask_past_us(self, stranger: Stranger) -> None:
+        engine = self._engines[stranger.replica]
+        if self.now >= stranger.until_s or not self._begins_runs:
+            return
+        if engine is None:
+            self._after(AGAIN_S, partial(self._ask_past_us, stranger))
+            return
+        engine.submit(request := stranger.asks(), self.now)
+        self._strangers[request.key] = stranger
+        self._plan_engine(stranger.replica, engine)
+
     def _take_in(self, progress: Progress) -> None:
+        if progress.key in self._strangers:
+            if progress.outcome is Outcome.DONE:
+                self._ask_past_us(self._strangers.pop(progress.key))
+            return
         turn = self._turns[progress.key]
         match progress.outcome:
             case Outcome.FIRST_TOKEN:
@@ -340,13 +358,15 @@ class World:
         self._arm.woke_up()
 
     def _die(self, replica: int) -> None:
-        engine = self._engines[replica]
+        engine, self._engines[replica] = self._engines[replica], None
         if engine is None:
             return
         self._past_totals.append(engine.totals)
-        self._engines[replica] = None
         for key in engine.open_keys():
-            self._after(ANSWER_S, partial(self._fail, self._turns[key], "connection lost"))
+            if key in self._strangers:
+                self._after(AGAIN_S, partial(self._ask_past_us, self._strangers.pop(key)))
+            else:
+                self._after(ANSWER_S, partial(self._fail, self._turns[key], "connection lost"))
 
     def _recover(self, replica: int) -> None:
         if self._engines[replica] is None:
@@ -369,8 +389,7 @@ class World:
         self._arm.unloaded(replica)
 
     def _plan_engine(self, replica: int, engine: Engine) -> None:
-        at = engine.next_at
-        if at is not None and at != self._planned_at[replica]:
+        if (at := engine.next_at) is not None and at != self._planned_at[replica]:
             self._planned_at[replica] = at
             self._at(at, partial(self._engine_is_due, replica, at))
 

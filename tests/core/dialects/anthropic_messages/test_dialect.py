@@ -37,7 +37,13 @@ def test_it_is_what_the_door_asks_for() -> None:
 @pytest.mark.parametrize("path", [PATH, "/v1/messages/count_tokens"])
 @pytest.mark.parametrize(("members", "stream"), [({}, False), ({"stream": True}, True), ({"stream": None}, False)])
 def test_model_and_stream_are_read(path: str, members: dict[str, object], stream: bool) -> None:
-    assert MESSAGES.peek(path, written(**members), with_identity=True) == Peek(model=M, stream=stream)
+    assert MESSAGES.peek(path, written(**members), with_identity=True) == Peek(model=M, stream=stream, reply_max=9)
+
+
+@pytest.mark.parametrize("with_identity", [False, True])
+@pytest.mark.parametrize(("members", "most"), [({"max_tokens": 50}, 50), ({"max_tokens": 50.0}, 0)])
+def test_the_longest_answer_is_read(members: dict[str, object], most: int, with_identity: bool) -> None:
+    assert MESSAGES.peek(PATH, written(**members), with_identity=with_identity).reply_max == most
 
 
 def test_echoed_ids_are_read_only_when_asked_for() -> None:

@@ -2,7 +2,18 @@ import json
 
 import pytest
 
-from core.dialects.gemini.exchanges import ARRAY, EVENTS, STREAM_PATH, WHOLE_PATH, call, model, result, user, written
+from core.dialects.gemini.exchanges import (
+    ARRAY,
+    EVENTS,
+    STREAM_PATH,
+    WHOLE_PATH,
+    call,
+    model,
+    result,
+    text,
+    user,
+    written,
+)
 from luftpause.core.dialects.dialect import Peek, TranslatedDialect
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.gemini.dialect import Gemini
@@ -24,6 +35,13 @@ def test_the_path_says_where_to_go_and_the_contents_whose_it_is() -> None:
         model=ModelName("m"), stream=True, tool_calls=(A, B)
     )
     assert EVENTS.peek(WHOLE_PATH, body, with_identity=False) == Peek(model=ModelName("m"), stream=False)
+
+
+@pytest.mark.parametrize("with_identity", [False, True])
+@pytest.mark.parametrize(("config", "most"), [({"maxOutputTokens": 50}, 50), ({}, 0), ([50], 0), (None, 0)])
+def test_the_longest_answer_is_read(config: object, most: int, with_identity: bool) -> None:
+    body = written(user(text("x")), generationConfig=config)
+    assert EVENTS.peek(WHOLE_PATH, body, with_identity=with_identity).reply_max == most
 
 
 @pytest.mark.parametrize(

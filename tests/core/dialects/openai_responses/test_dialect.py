@@ -43,6 +43,11 @@ def test_model_and_stream_are_read(members: dict[str, object], stream: bool, wit
     assert peek == Peek(model=ModelName("m"), stream=stream)
 
 
+@pytest.mark.parametrize("with_identity", [False, True])
+def test_the_longest_answer_is_read(with_identity: bool) -> None:
+    assert RESPONSES.peek(PATH, written(max_output_tokens=50), with_identity=with_identity).reply_max == 50
+
+
 def test_what_tells_the_run_is_read_only_when_asked_for() -> None:
     peek = RESPONSES.peek(PATH, CONVERSATION, with_identity=True)
     assert (peek.tool_calls, peek.cache_key) == (IDS, "key")

@@ -26,7 +26,7 @@ REPLICA = Replica(replica=ReplicaId("r"), spec=None, declared=True, order=0, epo
 IDLE = Use(replica=REPLICA, waiting=NOBODY, out=Map())
 WISH = Wish((True, 0, 0.0, 0), ModelName("wanted"), TurnId("t"), 95.0, True)
 ASKED = Wish((True, 2, 0.0, 0), ModelName("wanted"))
-SOMEBODY = Waiters(interactive=((99.0, 1, TurnId("x")),))
+SOMEBODY = Waiters(interactive=(((99.0, 1, TurnId("x")),),))
 
 
 def known(name: str = "up", phase: ModelPhase = ModelPhase.UP, *, up_since: float = 0.0, load_s: float = 2.0) -> Model:

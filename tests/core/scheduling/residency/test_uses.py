@@ -5,6 +5,7 @@ from core.scheduling.residency.words import down, joined, model, up
 from luftpause.core.model.ids import ModelName, PeerId, TurnId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.events import PeerResynced, RunEnded, TurnAbandoned
+from luftpause.core.scheduling.places import all_of, first_of
 from luftpause.core.scheduling.residency.state import NOBODY
 from luftpause.core.scheduling.residency.uses import model_of, user_of, waiting_place
 from luftpause.core.scheduling.state import Limits
@@ -20,9 +21,9 @@ def test_turns_that_wait_are_counted_by_class_in_order_of_arrival() -> None:
     for turn in (arrived("t1", model="A"), arrived("t2", model="A", batch=True), arrived("t3", model="A", age_s=5.0)):
         world.tell(turn)
     waiting = world.state.residency.waiting[A]
-    assert [place[2] for place in waiting.interactive] == ["t3", "t1"]
-    assert [place[2] for place in waiting.batch] == ["t2"]
-    world.tell(TurnAbandoned(turn=waiting.interactive[0][2]))
+    assert [place[2] for place in all_of(waiting.interactive)] == ["t3", "t1"]
+    assert [place[2] for place in all_of(waiting.batch)] == ["t2"]
+    world.tell(TurnAbandoned(turn=first_of(waiting.interactive)[2]))
     assert world.state.residency.waiting[A].number == 2
     world.tell(up("A"))
     assert world.state.residency.waiting.get(A, NOBODY) is NOBODY
@@ -39,7 +40,7 @@ def test_a_run_that_goes_on_waits_for_its_model_since_it_came_whatever_it_ranks_
     held = world.state.held[TurnId("t2")]
     assert held.ranked_at == world.now - BEGUN_S
     assert waiting_place(held) == (world.now, held.seq, "t2")
-    assert world.state.residency.waiting[A].interactive == (waiting_place(held),)
+    assert world.state.residency.waiting[A].interactive == ((waiting_place(held),),)
 
 
 def test_runs_that_are_out_are_counted_until_they_come_back_or_end() -> None:

@@ -144,3 +144,20 @@ def test_lengths_are_learned_for_each_model() -> None:
     busy.later(1.0)
     busy.tell(answered("t1", 2000))
     assert busy.state.working_set.lengths[ModelName("m")].bytes_per_token < 4.0
+
+
+def test_what_was_kept_while_more_went_in_than_there_is_room_for_is_not_expected_and_its_loss_teaches_nothing() -> None:
+    made = world()
+    made.place(sized("t1", 2000, "r"))
+    made.tell(answered("t1", 2000, tool="look"))
+    made.later(0.1)
+    made.place(sized("giant", 9000))
+    made.tell(answered("giant", 9000))
+    made.later(0.1)
+    made.place(sized("t2", 2200, "r"))
+    assert made.state.turns[TurnId("t2")].expects == 0
+    made.tell(answered("t2", 2200, tool="look"))
+    assert (seat(made).window, seat(made).hits) == (None, 1.0)
+    made.later(0.1)
+    made.place(sized("t3", 2400, "r"))
+    assert made.state.turns[TurnId("t3")].expects == 2300

@@ -9,10 +9,11 @@ from core.scheduling.working_set.worlds import REPLY, begun, replica, seat, size
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, PrincipalId, ReplicaId, TurnId
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.reasons import RoomKeptFor, WaitingForTokens
-from luftpause.core.scheduling.working_set.guests import BESIDE, has_little, left_to_others, taken
+from luftpause.core.scheduling.working_set.guests import BESIDE, has_little, left_to_others, taken, with_guest
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.room import free_tokens
-from luftpause.core.scheduling.working_set.state import Guest, Seat, WorkingSet
+from luftpause.core.scheduling.working_set.sending import PASSED_S
+from luftpause.core.scheduling.working_set.state import Seat, WorkingSet
 from luftpause.core.scheduling.working_set.weights import EVEN, Weights
 
 CROWD = ANONYMOUS_PRINCIPAL, CallerId("crowd")
@@ -77,11 +78,12 @@ def test_what_is_taken_is_given_back() -> None:
 
 
 def test_all_together_are_left_four_times_what_guests_of_their_class_have() -> None:
-    guests = Guest(TurnId("x"), 100, is_batch=True), Guest(TurnId("y"), 10, is_batch=False)
-    assert left_to_others(Seat(in_flight=500, guests=guests), BATCH) == BESIDE * 100
-    assert left_to_others(Seat(in_flight=500, guests=guests), INTERACTIVE) == BESIDE * 10
+    busy = with_guest(with_guest(Seat(in_flight=500), BATCH, 100), INTERACTIVE, 10)
+    assert left_to_others(busy, BATCH) == BESIDE * 100
+    assert left_to_others(busy, INTERACTIVE) == BESIDE * 10
     assert left_to_others(Seat(in_flight=500), BATCH) is None
-    assert left_to_others(Seat(in_flight=100, guests=guests[:1]), BATCH) is None, "nobody else is there"
+    assert left_to_others(with_guest(Seat(in_flight=100), BATCH, 100), BATCH) is None, "nobody else is there"
+    assert with_guest(with_guest(busy, BATCH, -100), INTERACTIVE, -10) == Seat(in_flight=500)
 
 
 def test_a_guest_begins_beside_a_claim_and_others_make_way_until_it_is_done() -> None:
@@ -89,7 +91,8 @@ def test_a_guest_begins_beside_a_claim_and_others_make_way_until_it_is_done() ->
     assert made.hold(crowd("c5", 800)) == WaitingForTokens(replica=ReplicaId("a"), need=800, free=500)
     assert seat(made, "a").claimed_by == "c5"
     assert made.place(one("g")) == "a"
-    assert [each.turn for each in seat(made, "a").guests] == ["g"]
+    assert (seat(made, "a").guests, seat(made, "a").batch_guests) == (0, 800)
+    assert [turn for turn, each in made.state.turns.items() if each.guest] == ["g"]
     made.tell(begun("g"))
     assert free_tokens(replica(made, "a"), BATCH, LIMITS) == 5000 - 7800
     assert placed(made.tell(failed("c2"))) == [("c5", "b")], "it is not bound to what it claims"
@@ -97,7 +100,18 @@ def test_a_guest_begins_beside_a_claim_and_others_make_way_until_it_is_done() ->
     made.hold(crowd("c6", 3500))
     assert placed(made.tell(failed("c1"))) == [], "3,500 and the guest's 800 are in flight, and 5,000 may be"
     assert placed(made.tell(failed("g"))) == [("c6", "a")]
-    assert not seat(made, "a").guests
+    assert not seat(made, "a").batch_guests
+
+
+def test_guests_wait_behind_who_has_waited_for_long_so_that_the_largest_goes_some_time() -> None:
+    made = world("a", limits=LIMITS)
+    made.place(crowd("c1", 6000))
+    made.tell(begun("c1"))
+    made.hold(crowd("larger than all", 20_000))
+    assert made.place(one("g1", 300)) == "a"
+    made.later(PASSED_S)
+    assert made.hold(sized("g2", 300 - REPLY, caller="third")) == RoomKeptFor(replica=ReplicaId("a"), caller=CROWD[1])
+    assert placed(made.tell_all([failed("c1"), failed("g1")])) == [("larger than all", "a")]
 
 
 def test_a_guest_waits_behind_what_is_closed_for_a_guest() -> None:
@@ -122,7 +136,7 @@ def test_without_that_piece_nobody_is_a_guest() -> None:
 def test_a_guest_of_another_class_changes_nothing() -> None:
     made = crowded()
     assert made.place(one("g", batch=False)) == "a"
-    assert [each.is_batch for each in seat(made).guests] == [False]
+    assert (seat(made).guests, seat(made).batch_guests) == (800, 0)
     assert free_tokens(replica(made), BATCH, LIMITS) == 7500 - 7800
 
 
@@ -131,7 +145,7 @@ def test_eight_names_leave_others_three_times_what_they_have() -> None:
     made.place(sized("honest", 22_000 - REPLY, caller="honest"))
     for number in range(8):
         made.place(sized(f"n{number}", 2000 - REPLY, caller=f"name-{number}"))
-    assert len(seat(made).guests) == 8
+    assert seat(made).batch_guests == 8 * 2000
     free = free_tokens(replica(made), BATCH, LIMITS)
     assert free is not None
     assert 22_000 + free == 3 * 16_000

@@ -59,9 +59,20 @@ def test_places_that_are_found_make_it_wider_by_a_run_a_windowful_and_never_wide
 
 def test_a_prompt_that_was_rewritten_or_had_no_place_teaches_nothing_of_the_memory() -> None:
     seat = Seat(pool=12_000, window=10_000)
-    assert told(seat, 0, expects=5000) == seat
-    assert told(seat, 0, expects=0) == seat
-    assert after_usage(seat, turn(1000), Usage(prompt_tokens=9, completion_tokens=1), NOW, learns=True) == seat
+    for taught in (
+        told(seat, 0, expects=5000),
+        told(seat, 0, expects=0),
+        after_usage(seat, turn(1000), Usage(prompt_tokens=9, completion_tokens=1), NOW, learns=True),
+    ):
+        assert taught._replace(turn=0.0) == seat
+
+
+def test_a_turn_is_as_long_as_the_latest_ones_were() -> None:
+    answer = Usage(prompt_tokens=900, completion_tokens=100)
+    once = after_usage(Seat(), turn(1000), answer, NOW, learns=True)
+    assert once.turn == 1000
+    longer = Usage(prompt_tokens=1900, completion_tokens=100)
+    assert after_usage(once, turn(1000), longer, NOW, learns=False).turn == 1100
 
 
 def test_preemptions_that_rise_make_the_window_smaller() -> None:

@@ -1,5 +1,7 @@
 """How long an agent's answers become, before they are there."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.scheduling.working_set.worlds import REPLY, answered, replica, sized, world
@@ -44,6 +46,20 @@ def test_a_turn_is_charged_as_the_longer_ones_of_its_agent(piece: bool, charged:
     made.tell(answered("w", 1000, reply=500))
     made.place(sized("n", 1000, caller="namer"))
     assert replica(made).seat.in_flight not in (0, 1500)
+
+
+def test_no_more_is_charged_than_the_answer_may_have_and_one_that_was_cut_off_teaches_nothing() -> None:
+    made = world()
+    for number in range(RECENT_MIN):
+        made.place(sized(f"t{number}", 1000))
+        made.tell(answered(f"t{number}", 1000, reply=500))
+    made.place(replace(sized("short", 1000), reply_max=20))
+    assert replica(made).seat.in_flight == 1000 + 20
+    made.tell(answered("short", 1000, reply=20))
+    made.place(replace(sized("long", 1000), reply_max=32_000))
+    assert replica(made).seat.in_flight == 1000 + 500
+    (known,) = made.state.working_set.replies.values()
+    assert known.recent == (500,) * RECENT_MIN
 
 
 @pytest.mark.interpreted

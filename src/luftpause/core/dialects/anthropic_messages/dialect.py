@@ -24,6 +24,7 @@ from luftpause.core.dialects.request import (
     model_in,
     parsed,
     read_members,
+    reply_max_in,
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
@@ -43,9 +44,11 @@ class AnthropicMessages:
         del path
         members = read_members(body, _WANTED, "messages")
         model, stream = model_in(members), stream_in(members)
+        reply_max = reply_max_in(members, "max_tokens")
         if not with_identity:
-            return Peek(model=model, stream=stream)
-        return Peek(model=model, stream=stream, tool_calls=_echoed(members.get("messages")))
+            return Peek(model=model, stream=stream, reply_max=reply_max)
+        tool_calls = _echoed(members.get("messages"))
+        return Peek(model=model, stream=stream, tool_calls=tool_calls, reply_max=reply_max)
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
         """See `Dialect.conversation`. Most of its clients name a session or echo ids; a plain chat does neither."""
@@ -108,7 +111,7 @@ class MessagesTranslation:
         return self._ids.given()
 
 
-_WANTED: Final = ("model", "stream")
+_WANTED: Final = ("model", "stream", "max_tokens")
 
 
 class _Block(Struct):

@@ -18,7 +18,15 @@ from luftpause.core.dialects.gemini.spoken import utterances
 from luftpause.core.dialects.gemini.to_chat import chat_request
 from luftpause.core.dialects.gemini.tools import googles_tools
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
-from luftpause.core.dialects.request import BadRequestError, as_array, as_object, is_text, parsed, read_members
+from luftpause.core.dialects.request import (
+    BadRequestError,
+    as_array,
+    as_object,
+    is_text,
+    parsed,
+    read_members,
+    reply_max_in,
+)
 from luftpause.core.dialects.said import Utterance
 from luftpause.core.dialects.sse import EVENT_STREAM
 from luftpause.core.model.ids import ToolCallId
@@ -37,10 +45,13 @@ class Gemini:
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`. The path says which model, and whether to stream."""
         asked = called(path)
-        members = read_members(body, (), "contents")
+        members = read_members(body, ("generationConfig",), "contents")
+        config = members.get("generationConfig")
+        reply_max = reply_max_in(config, "maxOutputTokens") if isinstance(config, dict) else 0
         if not with_identity:
-            return Peek(model=asked.model, stream=asked.stream)
-        return Peek(model=asked.model, stream=asked.stream, tool_calls=_echoed(members.get("contents")))
+            return Peek(model=asked.model, stream=asked.stream, reply_max=reply_max)
+        tool_calls = _echoed(members.get("contents"))
+        return Peek(model=asked.model, stream=asked.stream, tool_calls=tool_calls, reply_max=reply_max)
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
         """See `Dialect.conversation`."""

@@ -26,6 +26,7 @@ from luftpause.core.dialects.request import (
     model_in,
     parsed,
     read_members,
+    reply_max_in,
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
@@ -46,10 +47,15 @@ class OpenAiResponses:
         del path
         members = read_members(body, _WANTED, "input")
         model, stream = model_in(members), stream_in(members)
+        reply_max = reply_max_in(members, "max_output_tokens")
         if not with_identity:
-            return Peek(model=model, stream=stream)
+            return Peek(model=model, stream=stream, reply_max=reply_max)
         return Peek(
-            model=model, stream=stream, tool_calls=_echoed(members.get("input")), cache_key=cache_key_in(members)
+            model=model,
+            stream=stream,
+            tool_calls=_echoed(members.get("input")),
+            cache_key=cache_key_in(members),
+            reply_max=reply_max,
         )
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
@@ -79,7 +85,7 @@ class OpenAiResponses:
         return StreamTranslation(asked, turn) if asked.stream else BodyTranslation(asked, turn)
 
 
-_WANTED: Final = ("model", "stream", "prompt_cache_key")
+_WANTED: Final = ("model", "stream", "prompt_cache_key", "max_output_tokens")
 
 
 class _Item(Struct):

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from luftpause.core.model.ids import Instant, ModelName, TurnId
+from luftpause.core.scheduling.places import Place, Places, first_of
 from luftpause.core.scheduling.residency.state import (
     NOBODY,
     Model,
     ModelPhase,
     Residency,
     ResidencyLimits,
-    WaitingPlace,
 )
 
 Rank: TypeAlias = tuple[bool, int, float, int]
@@ -54,7 +54,7 @@ def wish_for(
     is_under_way = any(_makes_room_for(other, model.name) for other in residency.models.values())
     if waiters.number:
         head = _head(waiters.interactive, waiters.batch, now - limits.max_wait_s)
-        oldest = min(place[0] for place in (*waiters.interactive[:1], *waiters.batch[:1]))
+        oldest = min(first_of(places)[0] for places in (waiters.interactive, waiters.batch) if places)
         is_behind = not waiters.interactive and head[0] > now - limits.max_wait_s
         rank = (not is_under_way, int(is_behind), oldest, model.order)
         return Wish(rank, model.name, head[2], oldest, bool(waiters.interactive))
@@ -68,11 +68,12 @@ def in_order(wishes: Iterable[Wish]) -> list[Wish]:
     return sorted(wishes, key=lambda wish: wish.rank)
 
 
-def _head(interactive: tuple[WaitingPlace, ...], batch: tuple[WaitingPlace, ...], aged: float) -> WaitingPlace:
+def _head(interactive: Places, batch: Places, aged: float) -> Place:
     """Return the turn that goes first: interactive, unless a batch one has waited too long and longer."""
-    if not interactive or (batch and batch[0][0] <= aged and batch[0] < interactive[0]):
-        return batch[0]
-    return interactive[0]
+    if not interactive:
+        return first_of(batch)
+    first = first_of(interactive)
+    return first_of(batch) if batch and first_of(batch)[0] <= aged and first_of(batch) < first else first
 
 
 def _makes_room_for(other: Model, model: ModelName) -> bool:

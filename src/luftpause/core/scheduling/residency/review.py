@@ -6,10 +6,12 @@ all of them take no more, and are up again should the plan fall through meanwhil
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from operator import attrgetter
 
 from luftpause.core.model.ids import DeviceId, Instant, LauncherId, ModelName, RunId
 from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.places import all_of
 from luftpause.core.scheduling.residency import steps
 from luftpause.core.scheduling.residency.demand import Wish, in_order, wish_for
 from luftpause.core.scheduling.residency.leases import Returns, ancestors_of, out_but
@@ -201,7 +203,8 @@ class _Review:
 
     def _parents(self, model: Model) -> Iterable[RunId | None]:
         waiters = self._draft.residency.waiting.get(model.name, NOBODY)
-        for _, _, turn in (*waiters.interactive[:WAITERS_SEEN], *waiters.batch[:WAITERS_SEEN]):
+        seen = (islice(all_of(places), WAITERS_SEEN) for places in (waiters.interactive, waiters.batch))
+        for _, _, turn in chain.from_iterable(seen):
             arrival = self._draft.held[turn].arrival
             run = self._draft.runs.get(arrival.part)
             yield arrival.parent if run is None else run.parent

@@ -4,14 +4,13 @@ from collections import Counter
 
 from luftpause.core.model.ids import KvFile, LauncherId, ModelName, TurnId
 from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.places import Place, all_of
 from luftpause.core.scheduling.residency.kv_state import ParkPhase
 from luftpause.core.scheduling.residency.state import (
     Absence,
     Model,
     ModelPhase,
     Residency,
-    Waiters,
-    WaitingPlace,
 )
 from luftpause.core.scheduling.residency.uses import absence_of, model_of, waiting_place
 from luftpause.core.scheduling.state import State
@@ -58,17 +57,17 @@ def _check_phase(state: State, model: Model) -> None:
 
 
 def _check_uses(state: State) -> None:
-    waiting: dict[ModelName, tuple[list[WaitingPlace], list[WaitingPlace]]] = {}
+    waiting: dict[ModelName, tuple[list[Place], list[Place]]] = {}
     for held in state.held.values():
         model = model_of(state.residency, held.arrival.kind, held.arrival.model)
         if model is not None:
             is_batch = held.arrival.service_class is ServiceClass.BATCH
             waiting.setdefault(model.name, ([], []))[is_batch].append(waiting_place(held))
-    expected = {
-        name: Waiters(tuple(sorted(interactive)), tuple(sorted(batch)))
-        for name, (interactive, batch) in waiting.items()
+    expected = {name: (sorted(interactive), sorted(batch)) for name, (interactive, batch) in waiting.items()}
+    listed = {
+        name: ([*all_of(each.interactive)], [*all_of(each.batch)]) for name, each in state.residency.waiting.items()
     }
-    _same("turns that wait for a model", dict(state.residency.waiting), expected)
+    _same("turns that wait for a model", listed, expected)
     paused: dict[ModelName, Counter[Absence]] = {}
     for run in state.runs.values():
         absence = absence_of(run)

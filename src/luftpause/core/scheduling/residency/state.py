@@ -12,12 +12,10 @@ from immutables import Map
 
 from luftpause.core.model.ids import DeviceId, Instant, LauncherId, ModelName, ReplicaId, RunId, ToolName, TurnId
 from luftpause.core.model.models import ModelSpec
+from luftpause.core.scheduling.places import NOWHERE, Places, number_of
 from luftpause.core.scheduling.residency.kv_state import KvCosts, Parked, Slot
 from luftpause.core.scheduling.residency.reasons import Blocked, LoadReason, UnloadWhy
 from luftpause.core.scheduling.standings import Payer
-
-WaitingPlace: TypeAlias = tuple[float, int, TurnId]
-"""A held turn: instant of arrival, sequence number, turn."""
 
 Absence: TypeAlias = tuple[ToolName, int]
 """Runs paused on one tool since one step of PAUSE_STEP_S; the tool is empty where nobody knows it."""
@@ -73,13 +71,13 @@ class ModelPhase(Enum):
 class Waiters(NamedTuple):
     """The turns that wait for a model, held here for whatever reason, in order of arrival."""
 
-    interactive: tuple[WaitingPlace, ...] = ()
-    batch: tuple[WaitingPlace, ...] = ()
+    interactive: Places = NOWHERE
+    batch: Places = NOWHERE
 
     @property
     def number(self) -> int:
         """How many there are."""
-        return len(self.interactive) + len(self.batch)
+        return number_of(self.interactive) + number_of(self.batch)
 
 
 class Model(NamedTuple):

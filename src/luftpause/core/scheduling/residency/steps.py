@@ -12,6 +12,7 @@ from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.scheduling import replicas
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.draft import Draft
+from luftpause.core.scheduling.places import all_of
 from luftpause.core.scheduling.residency import parking, slots
 from luftpause.core.scheduling.residency.actions import LoadModel, UnloadModel
 from luftpause.core.scheduling.residency.events import ModelUp
@@ -168,6 +169,6 @@ def refuse_waiters(draft: Draft, model: Model, refusal: Refusal, now: Instant) -
     if (model.spec.kind, model.name) in draft.serving:
         return
     waiters = draft.residency.waiting.get(model.name, NOBODY)
-    for _, _, turn in sorted((*waiters.interactive, *waiters.batch), key=lambda place: place[1]):
+    for _, _, turn in sorted((*all_of(waiters.interactive), *all_of(waiters.batch)), key=lambda place: place[1]):
         leave_queue(draft, turn, now)
         draft.order(RefuseTurn(turn=turn, why=refusal))

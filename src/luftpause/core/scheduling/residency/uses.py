@@ -12,7 +12,7 @@ from immutables import Map
 from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass
-from luftpause.core.scheduling.lanes import inserted, taken_out
+from luftpause.core.scheduling.places import Place, first_of, inserted, taken_out
 from luftpause.core.scheduling.residency.state import (
     NO_TOOL,
     NOBODY,
@@ -22,7 +22,6 @@ from luftpause.core.scheduling.residency.state import (
     ModelPhase,
     Residency,
     Waiters,
-    WaitingPlace,
 )
 from luftpause.core.scheduling.state import HeldTurn, Run
 
@@ -33,7 +32,7 @@ def model_of(residency: Residency, kind: ReplicaKind, name: ModelName) -> Model 
     return model if model is not None and model.spec.kind is kind else None
 
 
-def waiting_place(held: HeldTurn) -> WaitingPlace:
+def waiting_place(held: HeldTurn) -> Place:
     """Return where a turn stands among those that wait for its model: by its arrival, whatever a policy ranks it by."""
     return held.arrived_at, held.seq, held.arrival.turn
 
@@ -47,10 +46,10 @@ def in_line(residency: Residency, held: HeldTurn) -> tuple[Residency, bool]:
     interactive, batch = residency.waiting.get(model.name, NOBODY)
     if held.arrival.service_class is ServiceClass.INTERACTIVE:
         interactive = inserted(interactive, place)
-        is_first = interactive[0] == place
+        is_first = first_of(interactive) == place
     else:
         batch = inserted(batch, place)
-        is_first = batch[0] == place
+        is_first = first_of(batch) == place
     waiting = residency.waiting.set(model.name, Waiters(interactive, batch))
     matters = is_first and (residency.is_pressed or model.phase is ModelPhase.DOWN)
     return residency._replace(waiting=waiting), matters
@@ -64,10 +63,10 @@ def out_of_line(residency: Residency, held: HeldTurn) -> tuple[Residency, bool]:
     place = waiting_place(held)
     interactive, batch = residency.waiting[model.name]
     if held.arrival.service_class is ServiceClass.INTERACTIVE:
-        was_first = interactive[0] == place
+        was_first = first_of(interactive) == place
         interactive = taken_out(interactive, place)
     else:
-        was_first = batch[0] == place
+        was_first = first_of(batch) == place
         batch = taken_out(batch, place)
     left = Waiters(interactive, batch)
     waiting = residency.waiting.set(model.name, left) if left.number else residency.waiting.delete(model.name)

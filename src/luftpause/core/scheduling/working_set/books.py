@@ -46,9 +46,10 @@ def _reply_of(draft: Draft, arrival: TurnArrived) -> int:
     """Return the tokens that a turn's answer is charged with."""
     limits, known = draft.limits.working_set, draft.working_set
     replies = known.replies.get(agent_of(arrival)) if limits is not None and limits.agent_replies else None
-    return (
-        replies.long if replies is not None and replies.long else int(known.lengths.get(arrival.model, _LENGTHS).reply)
-    )
+    expected = replies.long if replies is not None else 0
+    if not expected:
+        expected = int(known.lengths.get(arrival.model, _LENGTHS).reply)
+    return min(expected, arrival.reply_max) if arrival.reply_max > 0 else expected
 
 
 def is_guest(draft: Draft, arrival: TurnArrived, need: int) -> bool:
@@ -63,7 +64,8 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     """Return a turn that is about to be placed, with what its replica is charged for it."""
     expects = 0
     if run is not None and run.kept and run.home == turn.replica:
-        expects = run.measure.context
+        overfilled_at = draft.replicas[turn.replica].seat.overfilled_at
+        expects = run.measure.context if overfilled_at is None or overfilled_at < run.ended_at else 0
     tokens = need_of(draft, turn.arrival, run)
     reply = _reply_of(draft, turn.arrival) if tokens else 0
     service = service_of(max(0, tokens - reply), expects, reply) if tokens else 0
@@ -138,7 +140,12 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
 
 
 def _note_reply(draft: Draft, arrival: TurnArrived, usage: Usage) -> None:
-    """Learn how long an agent's answers are; of too many agents half are forgotten, they are soon known again."""
+    """Learn how long an agent's answers are; of too many agents half are forgotten, they are soon known again.
+
+    One that became as long as it might would have become longer: it tells nothing.
+    """
+    if 0 < arrival.reply_max <= usage.completion_tokens:
+        return
     replies, agent = draft.working_set.replies, agent_of(arrival)
     if agent not in replies and len(replies) >= AGENTS_MAX:
         for each in sorted(replies)[: AGENTS_MAX // 2]:

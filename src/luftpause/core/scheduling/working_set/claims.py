@@ -1,16 +1,21 @@
 """Which replica is closed for which held turn: one for each turn at most, and one turn for each replica."""
 
+from luftpause.core.scheduling.affinity import candidates
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.state import HeldTurn, Replica
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.core.scheduling.working_set.room import may_begin
 
 
-def claim(draft: Draft, turn: HeldTurn, replica: Replica) -> None:
-    """Close a replica for a held turn; whoever had it closed for itself has it no more."""
+def claim(draft: Draft, turn: HeldTurn, replica: Replica, limits: WorkingSetLimits) -> None:
+    """Close a replica for a held turn; whoever had it closed for itself has it no more, and may have another one."""
     other = replica.seat.claimed_by
     if other is not None:
         displaced = draft.held[other]
         draft.held = draft.held.set(other, displaced._replace(claims=None))
-        draft.stir(displaced.pool)
+        for each in candidates(draft.replicas, draft.serving, displaced.pool):
+            if each.seat.claimed_by is None and may_begin(each, limits):  # the others are closed, or not for now
+                draft.set_replica(each)
     name = turn.arrival.turn
     draft.held = draft.held.set(name, turn._replace(claims=replica.replica))
     closed = replica._replace(seat=replica.seat._replace(claimed_by=name))

@@ -49,8 +49,12 @@ def left_to_others(seat: Seat, service_class: ServiceClass) -> int | None:
 
     Where only guests are, others begin as ever: a run that needs more than they would leave must begin some time.
     """
-    if not seat.guests:
-        return None
-    is_batch = service_class is ServiceClass.BATCH
-    tokens = sum(guest.tokens for guest in seat.guests if guest.is_batch is is_batch)
+    tokens = seat.batch_guests if service_class is ServiceClass.BATCH else seat.guests
     return BESIDE * tokens if 0 < tokens < seat.charged else None
+
+
+def with_guest(seat: Seat, service_class: ServiceClass, tokens: int) -> Seat:
+    """Return a replica's seat with so many tokens more of guests; below zero: fewer."""
+    if service_class is ServiceClass.BATCH:
+        return seat._replace(batch_guests=seat.batch_guests + tokens)
+    return seat._replace(guests=seat.guests + tokens)

@@ -10,7 +10,7 @@ from typing import Final
 from luftpause.core.model.ids import Instant, ToolName
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.state import Replica
-from luftpause.core.scheduling.tool_history import NOTHING_HEARD, OPEN_STEPS, Tools
+from luftpause.core.scheduling.tool_history import NOTHING_HEARD, Tools
 from luftpause.core.scheduling.tool_returns import return_law
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.state import Patience
@@ -59,11 +59,6 @@ def found_out(tools: Tools, tool: ToolName, worth_s: float, now: Instant) -> Pat
 
     Who is out on it now is seen that long, unless that is longer than runs are remembered as a rule.
     """
-    history, known, latest = tools.histories.get(tool, NOTHING_HEARD), tools.out, tools.step(now)
-    out = [
-        (max(0.0, now - step * tools.step_s), count)
-        for step in range(latest, latest - OPEN_STEPS - 1, -1)
-        if (count := known.get((tool, step))) is not None
-    ]
-    law = return_law(history, out)
+    history = tools.histories.get(tool, NOTHING_HEARD)
+    law = return_law(history, tools.running_lately(tool, now))
     return Patience(history.returned, worth_s, law.best_wait(worth_s))

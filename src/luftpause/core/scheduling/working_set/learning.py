@@ -27,6 +27,8 @@ WINDOW_MIN: Final = 1024
 
 def after_usage(seat: Seat, turn: Turn, usage: Usage, now: Instant, *, learns: bool) -> Seat:
     """Return a replica's seat after it answered a turn whole."""
+    tokens = float(usage.prompt_tokens + usage.completion_tokens)
+    seat = seat._replace(turn=seat.turn + WEIGHT * (tokens - seat.turn) if seat.turn else tokens)
     cached = usage.cached_tokens
     if cached is None:
         return seat

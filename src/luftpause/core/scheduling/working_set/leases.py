@@ -9,7 +9,7 @@ from typing import Final
 from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.affinity import bound_to, candidates
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.state import HeldTurn, Run
+from luftpause.core.scheduling.state import HeldTurn, Replica, Run, Service
 from luftpause.core.scheduling.working_set.awaiting import kept_for_children
 from luftpause.core.scheduling.working_set.keeping import speed_of
 from luftpause.core.scheduling.working_set.room import has_tokens, may_begin
@@ -34,12 +34,13 @@ def lapse(draft: Draft, now: Instant) -> None:
     if leases is draft.working_set.leases:
         return
     over: list[Run] = []
+    takers: dict[Service, list[Replica]] = {}
     for part in parts:
         run = draft.runs.get(part)
         if run is None or run.kept_until is None:
             continue
         look_at = run.kept_until
-        if run.held and not _better_off_elsewhere(draft, run, now):
+        if run.held and not _better_off_elsewhere(draft, run, takers, now):
             look_at = Instant(now + LOOK_AGAIN_S)
         elif run.held:
             look_at = now
@@ -68,16 +69,20 @@ def _price_s(draft: Draft, run: Run) -> float:
     return MOVE_S if home is None else MOVE_S + run.measure.context / speed_of(home)
 
 
-def _better_off_elsewhere(draft: Draft, run: Run, now: Instant) -> bool:
-    """Say whether a run has waited at home for longer than moving takes, and another replica takes it now."""
+def _better_off_elsewhere(draft: Draft, run: Run, takers: dict[Service, list[Replica]], now: Instant) -> bool:
+    """Say whether a run has waited at home for longer than moving takes, and another replica takes it now.
+
+    `takers`: who takes anybody of a service, as far as that was looked at for others.
+    """
     limits, held = draft.limits.working_set, draft.held[run.held[0]]
     if limits is None or now - held.arrived_at < _price_s(draft, run):
         return False
     service = held.arrival.kind, held.arrival.model
-    return any(
-        replica.replica != run.home
-        and replica.seat.claimed_by is None
-        and may_begin(replica, limits)
-        and has_tokens(replica, held.arrival.service_class, held.need, limits, little=held.little)
-        for replica in candidates(draft.replicas, draft.serving, service)
-    )
+    if service not in takers:
+        among = candidates(draft.replicas, draft.serving, service)
+        takers[service] = [each for each in among if each.seat.claimed_by is None and may_begin(each, limits)]
+    for replica in takers[service]:
+        fits = has_tokens(replica, held.arrival.service_class, held.need, limits, little=held.little)
+        if fits and replica.replica != run.home:
+            return True
+    return False

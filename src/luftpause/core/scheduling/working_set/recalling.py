@@ -90,7 +90,7 @@ def _as_before(draft: Draft, run: Run, turn: Turn, now: Instant) -> Run:
 def _that_makes_way(draft: Draft, replica: Replica, held: HeldTurn, limits: WorkingSetLimits) -> Turn | None:
     """Return the youngest batch turn of a replica whose return lets the held turn begin there; None without one."""
     service_class = held.arrival.service_class
-    if not is_open(replica) or not first_tokens_due(replica, limits) or is_closed(draft, replica, service_class):
+    if not first_tokens_due(replica, limits) or is_closed(draft, replica, service_class) or not is_open(replica):
         return None
     for awaited in reversed(replica.seat.awaiting):
         turn = draft.turns[awaited.turn]

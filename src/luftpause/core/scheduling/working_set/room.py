@@ -53,6 +53,16 @@ def has_tokens(
     return free is None or need <= free
 
 
+def foreign_tokens(replica: Replica) -> int:
+    """Return what others' requests at a replica's engine take of its memory: each as much as one of our turns."""
+    return int(replica.foreign * replica.seat.turn)
+
+
+def load_of(replica: Replica) -> tuple[int, int]:
+    """Return what is compared where most is to be free: the smaller, the more; the one declared first of equals."""
+    return replica.seat.charged + foreign_tokens(replica), replica.order
+
+
 def free_tokens(
     replica: Replica, service_class: ServiceClass, limits: WorkingSetLimits, *, little: bool = False
 ) -> int | None:
@@ -61,6 +71,8 @@ def free_tokens(
     capacity = seat.capacity
     if capacity is None:
         return None
+    if replica.foreign and seat.pool is not None:
+        capacity = min(capacity, max(0, seat.pool - foreign_tokens(replica)))
     fill = limits.fill if service_class is ServiceClass.BATCH and not little else limits.fill_interactive
     fills = int(capacity * fill)
     left = None if little else left_to_others(seat, service_class)

@@ -1,22 +1,28 @@
 """What a replica's memory is charged with as turns come and go."""
 
 from luftpause.core.model.ids import TurnId
-from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.affinity import Replicas, bound_to
 from luftpause.core.scheduling.state import Replica, Run, Turn
-from luftpause.core.scheduling.working_set.guests import has_little, taken
+from luftpause.core.scheduling.working_set.guests import has_little, taken, with_guest
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.core.scheduling.working_set.state import Awaiting, Guest, Seat, WorkingSet
+from luftpause.core.scheduling.working_set.state import Awaiting, Seat, WorkingSet
 
 
-def booked_in(known: WorkingSet, seat: Seat, turn: Turn, limits: WorkingSetLimits | None) -> tuple[WorkingSet, Seat]:
+def as_guest(known: WorkingSet, turn: Turn, limits: WorkingSetLimits | None) -> Turn:
+    """Return a turn that is about to be booked in as a guest's, if it is one; who was one before may be none now."""
+    payer = turn.arrival.principal, turn.arrival.caller
+    is_guest = limits is not None and limits.guests and has_little(known, payer, turn.tokens, limits.weights)
+    return turn if turn.guest is is_guest else turn._replace(guest=is_guest)
+
+
+def booked_in(known: WorkingSet, seat: Seat, turn: Turn) -> tuple[WorkingSet, Seat]:
     """Return what is known, and a replica's seat, with one more turn in flight."""
     arrival = turn.arrival
-    payer = arrival.principal, arrival.caller
-    if limits is not None and limits.guests and has_little(known, payer, turn.tokens, limits.weights):
-        guest = Guest(arrival.turn, turn.tokens, arrival.service_class is ServiceClass.BATCH)
-        seat = seat._replace(guests=(*seat.guests, guest))
-    return taken(known, payer, turn.tokens), seated(seat, turn)
+    if seat.capacity is not None and seat.charged + turn.tokens > seat.capacity:
+        seat = seat._replace(overfilled_at=turn.placed_at)
+    if turn.guest:
+        seat = with_guest(seat, arrival.service_class, turn.tokens)
+    return taken(known, (arrival.principal, arrival.caller), turn.tokens), seated(seat, turn)
 
 
 def may_open_more(before: Seat, after: Seat, turn: Turn) -> bool:
@@ -24,7 +30,7 @@ def may_open_more(before: Seat, after: Seat, turn: Turn) -> bool:
 
     Those that were awaited for too long are awaited no longer, and more is left to others beside more guests.
     """
-    return after.guests is not before.guests or (turn.tokens > 0 and len(after.awaiting) <= len(before.awaiting))
+    return turn.guest or (turn.tokens > 0 and len(after.awaiting) <= len(before.awaiting))
 
 
 def seated(seat: Seat, turn: Turn) -> Seat:
@@ -40,8 +46,8 @@ def seated(seat: Seat, turn: Turn) -> Seat:
 def unseated(seat: Seat, turn: Turn) -> Seat:
     """Return a replica's seat with one turn in flight fewer."""
     seat = seat._replace(in_flight=seat.in_flight - turn.tokens)
-    if seat.guests:
-        seat = seat._replace(guests=tuple(each for each in seat.guests if each.turn != turn.arrival.turn))
+    if turn.guest:
+        seat = with_guest(seat, turn.arrival.service_class, -turn.tokens)
     return seat if turn.first_s is not None else heard(seat, turn.arrival.turn)
 
 

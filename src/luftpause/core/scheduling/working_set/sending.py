@@ -15,6 +15,7 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.affinity import bound_to, candidates
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.places import all_of, first_of
 from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, Service, services_of
@@ -22,12 +23,15 @@ from luftpause.core.scheduling.working_set.books import is_guest
 from luftpause.core.scheduling.working_set.claims import claim
 from luftpause.core.scheduling.working_set.keeping import speed_of
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, may_begin
+from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, load_of, may_begin
 
 CLASSES: Final = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
 
 WAIT_STEP_S: Final = 0.25
 """Waits that differ by less are alike: then it counts where more is free."""
+
+PASSED_S: Final = 30.0
+"""So long guests begin where a replica is closed for somebody else: what is larger than all would else never go."""
 
 
 def send(draft: Draft, now: Instant) -> None:
@@ -45,7 +49,9 @@ def send_to(draft: Draft, held: HeldTurn, name: ReplicaId, now: Instant) -> None
     place(draft, arrival, run, draft.replicas[name], held_s=now - held.arrived_at, now=now)
 
 
-def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int) -> Replica | None:
+def where_now(
+    draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int, now: Instant
+) -> Replica | None:
     """Return the replica that takes an arriving turn at once; None when it is to wait."""
     among = candidates(draft.replicas, draft.serving, pool)
     limits = draft.limits.working_set
@@ -60,16 +66,23 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
     best_rank = (0, 0, 0)
     home_name = None if run is None or (bound := bound_to(draft.replicas, run)) is None else bound.replica
     for replica in among:
-        if not may_begin(replica, limits) or is_closed(draft, replica, service_class, little=little):
+        passes = little and _lets_pass(draft, replica, now)
+        if is_closed(draft, replica, service_class, little=passes) or not may_begin(replica, limits):
             continue
         if not has_tokens(replica, service_class, need, limits, little=little):
             continue
         saved = run.measure.context if run is not None and replica.replica == home_name else 0
         wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
-        rank = (int(wait_s / WAIT_STEP_S), replica.seat.charged, replica.order)
+        rank = (int(wait_s / WAIT_STEP_S), *load_of(replica))
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
     return best
+
+
+def _lets_pass(draft: Draft, replica: Replica, now: Instant) -> bool:
+    """Say whether who has a replica closed has not waited for so long that guests wait behind it too."""
+    holder = replica.seat.claimed_by
+    return holder is None or now - draft.held[holder].arrived_at < PASSED_S
 
 
 def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass, *, little: bool = False) -> bool:
@@ -100,7 +113,7 @@ def _next_at_home(draft: Draft, replica: Replica, service_class: ServiceClass) -
         return None
     first = draft.lineup.first(bit)
     assert first is not None, f"nobody stands at {replica.replica}"
-    _, _, turn = draft.lanes[replica.replica][service_class, first.principal, first.caller][0]
+    _, _, turn = first_of(draft.lanes[replica.replica][service_class, first.principal, first.caller])
     return draft.held[turn]
 
 
@@ -119,7 +132,7 @@ def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) 
             return held
         if held.claims is None:
             if limits.claim:
-                claim(draft, held, replica)
+                claim(draft, held, replica, limits)
             return None
     return None
 
@@ -144,7 +157,7 @@ def _in_line(draft: Draft, service_class: ServiceClass, queues: Sequence[tuple[B
     """Yield turns that are to begin somewhere, in fair order."""
     for payer in draft.lineup.in_order(sum(bit for bit, _ in queues)):
         lane = service_class, payer.principal, payer.caller
-        lanes = [draft.lanes[pool][lane] for bit, pool in queues if bit & payer.queues]
+        lanes = [all_of(draft.lanes[pool][lane]) for bit, pool in queues if bit & payer.queues]
         for _, _, turn in lanes[0] if len(lanes) == 1 else merge(*lanes):
             yield draft.held[turn]
 
@@ -156,10 +169,11 @@ def stand_in(draft: Draft, held: HeldTurn) -> None:
     if not limits.claim or not isinstance(held.pool, tuple):
         return
     service_class = held.arrival.service_class
-    able = [
-        replica
-        for replica in candidates(draft.replicas, draft.serving, held.pool)
-        if may_begin(replica, limits) and not is_closed(draft, replica, service_class)
-    ]
-    if able:
-        claim(draft, held, min(able, key=lambda replica: (replica.seat.charged, replica.order)))
+    best: Replica | None = None
+    for replica in candidates(draft.replicas, draft.serving, held.pool):
+        if is_closed(draft, replica, service_class) or not may_begin(replica, limits):
+            continue
+        if best is None or load_of(replica) < load_of(best):
+            best = replica
+    if best is not None:
+        claim(draft, held, best, limits)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from luftpause.core.model.ids import ReplicaId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.affinity import bound_to, candidates
 from luftpause.core.scheduling.events import TurnArrived
@@ -56,19 +57,19 @@ def _check_seats(state: State) -> None:
 
 
 def _check_guests(state: State) -> None:
-    in_use, total = Counter[Party](), 0
+    in_use, total, of_class = Counter[Party](), 0, Counter[tuple[ReplicaId, bool]]()
     for turn in state.turns.values():
         if turn.tokens:
             in_use.update(dict.fromkeys(_parties(turn.arrival), turn.tokens))
             total += turn.tokens
+        if turn.guest:
+            of_class[turn.replica, turn.arrival.service_class is ServiceClass.BATCH] += turn.tokens
     known = state.working_set
     assert dict(known.in_use) == dict(in_use), f"in use are {dict(known.in_use)}, not {dict(in_use)}"
     assert known.in_flight == total, f"in flight are {known.in_flight} tokens, not {total}"
     for name, replica in state.replicas.items():
-        for guest in replica.seat.guests:
-            at = state.turns.get(guest.turn)
-            assert at is not None, f"{guest.turn} is a guest of {name} and not in flight"
-            assert (at.replica, at.tokens) == (name, guest.tokens), f"{guest} is not a guest of {name}"
+        guests = replica.seat.guests, replica.seat.batch_guests
+        assert guests == (of_class[name, False], of_class[name, True]), f"{name} has guests of {guests} tokens"
 
 
 def _parties(arrival: TurnArrived) -> tuple[Party, Party]:

@@ -30,14 +30,6 @@ class Awaiting(NamedTuple):
     until: Instant
 
 
-class Guest(NamedTuple):
-    """A turn in flight of somebody who has little beside the others, see `guests.py`."""
-
-    turn: TurnId
-    tokens: int
-    is_batch: bool
-
-
 class Seat(NamedTuple):
     """A replica's memory, in tokens.
 
@@ -53,7 +45,10 @@ class Seat(NamedTuple):
         excess_s: how much longer first tokens took lately than their prefill: its engine's queue.
         shrunk_at: when its window was made smaller last.
         preemptions: as its engine counted them last.
-        guests: turns in flight that others make way for.
+        guests: tokens in flight of interactive turns that others make way for.
+        batch_guests: the same of batch turns.
+        overfilled_at: when last more was in flight and kept than it bears: what was kept until then may be gone since.
+        turn: tokens of an answered turn, prompt and answer, lately: what others' requests are taken to need.
     """
 
     in_flight: int = 0
@@ -67,7 +62,10 @@ class Seat(NamedTuple):
     excess_s: float = 0.0
     shrunk_at: Instant | None = None
     preemptions: int | None = None
-    guests: tuple[Guest, ...] = ()
+    guests: int = 0
+    batch_guests: int = 0
+    turn: float = 0.0
+    overfilled_at: Instant | None = None
 
     @property
     def charged(self) -> int:

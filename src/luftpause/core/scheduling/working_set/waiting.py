@@ -14,7 +14,7 @@ from luftpause.core.scheduling.reasons import (
     WindowFull,
 )
 from luftpause.core.scheduling.state import HeldTurn, Limits, Replica
-from luftpause.core.scheduling.working_set.room import first_tokens_due, free_tokens, is_open
+from luftpause.core.scheduling.working_set.room import first_tokens_due, foreign_tokens, free_tokens, is_open, load_of
 
 
 def why_it_waits(
@@ -23,23 +23,35 @@ def why_it_waits(
     """Explain why no candidate takes a held turn; the one that comes closest speaks for all."""
     policy = limits.working_set
     assert policy is not None
-    among = candidates(replicas, serving, turn.pool)
-    able = [replica for replica in among if is_open(replica)]
-    if not able:
-        return _why_none_is_open(among, turn)
-    own = [replica for replica in able if replica.replica == turn.claims]
-    closest = own[0] if own else min(able, key=lambda replica: (replica.seat.charged, replica.order))
+    closest = None if turn.claims is None else replicas[turn.claims]
+    if closest is None or not is_open(closest):
+        among = candidates(replicas, serving, turn.pool)
+        closest = _emptiest(among)
+        if closest is None:
+            return _why_none_is_open(among, turn)
     if first_tokens_due(closest, policy):
         return AwaitingFirstTokens(replica=closest.replica, turns=len(closest.seat.awaiting))
     free = free_tokens(closest, turn.arrival.service_class, policy, little=turn.little)
     if free is not None and turn.need > free:
-        return WaitingForTokens(replica=closest.replica, need=turn.need, free=max(0, free))
+        others = closest.foreign if foreign_tokens(closest) else 0
+        return WaitingForTokens(replica=closest.replica, need=turn.need, free=max(0, free), foreign=others)
     claim = closest.seat.claimed_by
     caller = turn.arrival.caller if claim is None else held[claim].arrival.caller
     return RoomKeptFor(replica=closest.replica, caller=caller)
 
 
-def _why_none_is_open(among: tuple[Replica, ...], turn: HeldTurn) -> HoldReason:
+def _emptiest(among: list[Replica]) -> Replica | None:
+    """Return the open replica that is charged with least; None when none is open."""
+    best: Replica | None = None
+    for replica in among:
+        if not is_open(replica):
+            continue
+        if best is None or load_of(replica) < load_of(best):
+            best = replica
+    return best
+
+
+def _why_none_is_open(among: list[Replica], turn: HeldTurn) -> HoldReason:
     for replica in among:
         if replica.closed_until is not None:
             return ReplicaClosed(replica=replica.replica)
