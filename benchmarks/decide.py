@@ -194,8 +194,11 @@ class Loop:
         return time.thread_time_ns() - started
 
     def probe(self, replica: ReplicaId) -> None:
-        """Tell that a replica queues, so that its turns stay capped."""
-        load = Load(running=self.each, waiting=1, kv_tokens=self.each * PROMPT_TOKENS)
+        """Tell what a replica does of ours: it queues once it has `each` turns, so that its turns stay capped."""
+        known = self.state.replicas.get(replica)
+        sent = 0 if known is None else known.in_flight
+        waiting = max(1, sent - self.each) if sent >= self.each else 0
+        load = Load(running=min(sent, self.each), waiting=waiting, kv_tokens=self.each * PROMPT_TOKENS)
         self.tell(ReplicaProbed(replica=replica, healthy=True, load=load))
 
     def arrive(self) -> None:

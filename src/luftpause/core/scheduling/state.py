@@ -188,8 +188,8 @@ class Run(NamedTuple):
         paused: the turn that ended last asked for tools; `replied`: was answered without any, and none followed yet.
         ended_at: when the last turn ended or left the queue.
         parent: the run that it was begun by, as its turn that arrived last and named one says.
-        out_on: the tool that its pause will teach, from the end of the turn that called it to the arrival of the next
-            one; None while that turn was answered already, or nobody knows what it called.
+        out_on: the tool that its pause will teach, from the end of the turn that called it to the next one's arrival;
+            None while that turn was answered already, or nobody knows what it called.
         waited_at: when a run that it was waiting for was last seen at work; None where that was never looked at.
         measure: what its last answered turn came to, in tokens.
         kept: tokens that its home keeps for it while it is out; for policy `working-set`, as is what follows.
@@ -280,8 +280,7 @@ class HeldTurn(NamedTuple):
     Attributes:
         arrived_at: counts what it waited elsewhere before.
         seq: breaks ties. In its lane it counts as arrived at `ranked_at`.
-        away_from: the home that it is to wait for once that takes turns again; None while it stands where it belongs.
-            A home that began another life since is as good as none.
+        away_from: the home, in that life, which it is to wait for once that takes turns again; None while at its place.
         need: tokens that it needs where it begins; `claims` is the replica that is closed for it; `little`: a guest's.
     """
 

@@ -1,7 +1,7 @@
 """Gemini as a dialect: what the LLM door asks of it. No engine speaks it by itself, so it is always translated."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -47,7 +47,9 @@ class Gemini:
         asked = called(path)
         members = read_members(body, ("generationConfig",), "contents")
         config = members.get("generationConfig")
-        reply_max = reply_max_in(config, "maxOutputTokens") if isinstance(config, dict) else 0
+        reply_max = (
+            reply_max_in(cast("dict[str, object]", config), "maxOutputTokens") if isinstance(config, dict) else 0
+        )
         if not with_identity:
             return Peek(model=asked.model, stream=asked.stream, reply_max=reply_max)
         tool_calls = _echoed(members.get("contents"))
