@@ -20,10 +20,11 @@ _LONG: Final = frozenset({"arguments", "because", "caller", "model", "models", "
 
 
 def print_table(title: str, table: Table) -> None:
-    """Print a table with its title; an empty title is none."""
+    """Print a table with its title; an empty title is none. What its rows are called is never cut."""
     shown = Shown(title=title or None, title_justify="left")
     for number, heading in enumerate(table[0]):
-        shown.add_column(heading, justify="left" if number == 0 else "right")
+        is_name = number == 0
+        shown.add_column(heading, justify="left" if is_name else "right", no_wrap=is_name, overflow="fold")
     for row in table[1]:
         shown.add_row(*row)
     console().print(shown)

@@ -53,7 +53,7 @@ def test_tables_are_readable_without_eyes() -> None:
     assert '<html lang="en">' in page
     assert page.count("<caption>") == page.count("<table>") == 7
     assert page.count('<th scope="col"') == page.count("<th ")
-    assert page.count('role="status"') == 2
+    assert page.count('role="status"') == 3
     assert "<noscript>" in page
     assert all(f'aria-labelledby="{name}-title"' in page for name in ("timeline", "held", "models", "trees"))
 

@@ -120,7 +120,7 @@ def _level(scenario: str, figure: str, relation: Relation, bound: float) -> Clai
 
 _AT_LEAST, _AT_MOST = Relation.AT_LEAST, Relation.AT_MOST
 
-W7_PARTS: Final = ("w7-faults", "w7-slow", "w7-stale", "w7-restart")
+W7_PARTS: Final = ("w7-faults", "w7-slow", "w7-stale", "w7-restart", "w7-worst")
 
 _ALL: Final = (
     Workload(
@@ -151,6 +151,18 @@ _ALL: Final = (
         claims=(
             _ratio("w1-text", "interactive_runs_per_min", _AT_LEAST, 2.5),
             _ratio("w1-text", "batch_runs_per_min", _AT_LEAST, 1.0),
+        ),
+        columns=_CLASSES,
+        engines=("sim",),
+    ),
+    Workload(
+        name="w1-strangers",
+        title="The flood beside requests that others send past the router",
+        must_show="interactive ≥ 2.5× tuned router and batch ≥ 1.0×",
+        scenarios=("w1-strangers",),
+        claims=(
+            _ratio("w1-strangers", "interactive_runs_per_min", _AT_LEAST, 2.5),
+            _ratio("w1-strangers", "batch_runs_per_min", _AT_LEAST, 1.0),
         ),
         columns=_CLASSES,
         engines=("sim",),
@@ -222,7 +234,7 @@ _ALL: Final = (
     ),
     Workload(
         name="w7",
-        title="Faults: a dead and a slow replica, stale probes, 429s, our own restart",
+        title="Faults: a dead and a slow replica, stale probes, 429s, our own restart, and all at once",
         must_show="zero lost turns, zero leaked leases",
         scenarios=W7_PARTS,
         claims=tuple(
