@@ -15,16 +15,19 @@ from luftpause.testkit.bench.tables import Table
 WIDTH: Final = 180
 """Where no terminal says how wide it is, characters."""
 NARROW: Final = 80
+_NAME_MAX: Final = 20
+"""What rows are called stays on one line, if it is no longer: the names of arms are not."""
+
 _LONG: Final = frozenset({"arguments", "because", "caller", "model", "models", "run", "state", "task", "tool", "why"})
 """Columns whose cells go over several lines where they have to."""
 
 
 def print_table(title: str, table: Table) -> None:
-    """Print a table with its title; an empty title is none. What its rows are called is never cut."""
+    """Print a table with its title; an empty title is none."""
     shown = Shown(title=title or None, title_justify="left")
     for number, heading in enumerate(table[0]):
-        is_name = number == 0
-        shown.add_column(heading, justify="left" if is_name else "right", no_wrap=is_name, overflow="fold")
+        is_name = number == 0 and all(len(row[0]) <= _NAME_MAX for row in table[1])
+        shown.add_column(heading, justify="right" if number else "left", no_wrap=is_name, overflow="fold")
     for row in table[1]:
         shown.add_row(*row)
     console().print(shown)

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from luftpause.testkit.bench.samples import Sample
 from luftpause.testkit.bench.simulated import Job, measure
 
-_STOP_S = 5.0
-
 Done = Callable[[Job, Sample], None]
 """Told of each measurement as it ends."""
 
@@ -39,10 +37,9 @@ def run_jobs(jobs: Sequence[Job], done: Done, *, processes: int) -> list[Sample]
                 found[futures[future]] = future.result()
                 done(jobs[futures[future]], found[futures[future]])
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # The pool takes that for a crash, gives the rest up and is waited for: it alone may reap its processes.
             for process in multiprocessing.active_children():
                 process.terminate()
-                process.join(_STOP_S)
             raise
     return [found[number] for number in range(len(jobs))]
 
