@@ -250,8 +250,7 @@ class Turn(NamedTuple):
         tokens: that its replica is charged with, for policy `working-set`, as is what follows.
         service: what its payer is charged with, tenths of a token.
         expects: tokens of its prompt that it is sure to find in its replica's cache, as far as we know.
-        placed_at: when.
-        first_s: how long after that its first token came; until `late_at` that is awaited.
+        first_s: how long after `placed_at` its first token came; until `late_at` that is awaited.
         asked_back: it was recalled; it `stays` where its dataplane said that it cannot come back.
         guest: others make way for it, see `working_set/guests.py`.
     """
@@ -282,6 +281,7 @@ class HeldTurn(NamedTuple):
         seq: breaks ties. In its lane it counts as arrived at `ranked_at`.
         away_from: the home, in that life, which it is to wait for once that takes turns again; None while at its place.
         need: tokens that it needs where it begins; `claims` is the replica that is closed for it; `little`: a guest's.
+        claimed_at: when it had a replica closed for the first time.
     """
 
     arrival: TurnArrived
@@ -292,6 +292,7 @@ class HeldTurn(NamedTuple):
     away_from: Life | None = None
     need: int = 0
     claims: ReplicaId | None = None
+    claimed_at: Instant | None = None
     little: bool = False
 
     @property
@@ -328,8 +329,7 @@ class State(NamedTuple):
         lanes: held turns by pool and lane, each lane in order of arrival.
         away: held turns by the home that they are away from, with their places.
         lapsed: turns in flight that were given up for want of a sign of life: their dataplane may be frozen only.
-        open_by_peer: the open turns of each dataplane, held ones included, each with the bucket in which it is over
-            unless it gives a sign of life before.
+        open_by_peer: each dataplane's open turns, held ones too, and in which bucket each is over if nothing is heard.
         queue_bits: the bit of each queue with held turns: no other of them has it.
         standings: what each principal and each caller has had: turns in flight, and when it was served last.
         lineup: who waits, and in which queues, in fair order.

@@ -70,7 +70,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     away = away_from(draft.replicas, run, pool)
     ranked = ranked_at(draft, arrival, run, arrived_at) if policy is not None and policy.trees else arrived_at
     little = is_guest(draft, arrival, need)
-    _wait(draft, HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, away, need, None, little), run, now)
+    held = HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, away, need, little=little)
+    _wait(draft, held, run, now)
     if model is None:
         draft.order(HoldTurn(turn=arrival.turn, why=_why(draft, draft.held[arrival.turn], now)))
     else:
@@ -273,7 +274,7 @@ def _wait(draft: Draft, held: HeldTurn, run: Run | None, now: Instant) -> None:
     if run is not None:
         draft.set_run(run._replace(held=(*run.held, held.arrival.turn), replied=False, out_on=None))
     if draft.limits.working_set is not None:
-        stand_in(draft, draft.held[held.arrival.turn])
+        stand_in(draft, draft.held[held.arrival.turn], now)
         ask_back(draft, draft.held[held.arrival.turn])
         if run is not None:
             watch_wait(draft, held, run, now)

@@ -1,5 +1,6 @@
 """Which replica is closed for which held turn: one for each turn at most, and one turn for each replica."""
 
+from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling.affinity import candidates
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.state import HeldTurn, Replica
@@ -7,7 +8,7 @@ from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.room import may_begin
 
 
-def claim(draft: Draft, turn: HeldTurn, replica: Replica, limits: WorkingSetLimits) -> None:
+def claim(draft: Draft, turn: HeldTurn, replica: Replica, limits: WorkingSetLimits, now: Instant) -> None:
     """Close a replica for a held turn; whoever had it closed for itself has it no more, and may have another one."""
     other = replica.seat.claimed_by
     if other is not None:
@@ -17,6 +18,7 @@ def claim(draft: Draft, turn: HeldTurn, replica: Replica, limits: WorkingSetLimi
             if each.seat.claimed_by is None and may_begin(each, limits):  # the others are closed, or not for now
                 draft.set_replica(each)
     name = turn.arrival.turn
-    draft.held = draft.held.set(name, turn._replace(claims=replica.replica))
+    claimed_at = now if turn.claimed_at is None else turn.claimed_at
+    draft.held = draft.held.set(name, turn._replace(claims=replica.replica, claimed_at=claimed_at))
     closed = replica._replace(seat=replica.seat._replace(claimed_by=name))
     draft.replicas = draft.replicas.set(replica.replica, closed)

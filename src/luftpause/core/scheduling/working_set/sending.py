@@ -31,14 +31,14 @@ WAIT_STEP_S: Final = 0.25
 """Waits that differ by less are alike: then it counts where more is free."""
 
 PASSED_S: Final = 30.0
-"""So long guests begin where a replica is closed for somebody else: what is larger than all would else never go."""
+"""So long guests begin past somebody who has a replica closed: what is larger than all would else never go."""
 
 
 def send(draft: Draft, now: Instant) -> None:
     """Place every held turn that may go now on the replicas that may have gained room."""
     while names := draft.take_stirred():
         for name in names:
-            while (held := _next(draft, name)) is not None:
+            while (held := _next(draft, name, now)) is not None:
                 send_to(draft, draft.dequeue(held.arrival.turn), name, now)
 
 
@@ -80,9 +80,10 @@ def where_now(
 
 
 def _lets_pass(draft: Draft, replica: Replica, now: Instant) -> bool:
-    """Say whether who has a replica closed has not waited for so long that guests wait behind it too."""
+    """Say whether who has a replica closed was not the first in line for so long that guests wait behind it too."""
     holder = replica.seat.claimed_by
-    return holder is None or now - draft.held[holder].arrived_at < PASSED_S
+    since = None if holder is None else draft.held[holder].claimed_at
+    return since is None or now - since < PASSED_S
 
 
 def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass, *, little: bool = False) -> bool:
@@ -93,13 +94,13 @@ def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass, *, li
     return service_class is ServiceClass.BATCH or draft.held[holder].arrival.service_class is service_class
 
 
-def _next(draft: Draft, name: ReplicaId) -> HeldTurn | None:
+def _next(draft: Draft, name: ReplicaId, now: Instant) -> HeldTurn | None:
     """Return the held turn that goes to a replica next; None when none may."""
     for service_class in CLASSES:
         replica = draft.replicas.get(name)  # it may have been closed for the class before
         if replica is None or replica.draining:
             return None
-        held = _next_at_home(draft, replica, service_class) or _next_to_begin(draft, replica, service_class)
+        held = _next_at_home(draft, replica, service_class) or _next_to_begin(draft, replica, service_class, now)
         if held is not None:
             return held
     return None
@@ -117,7 +118,7 @@ def _next_at_home(draft: Draft, replica: Replica, service_class: ServiceClass) -
     return draft.held[turn]
 
 
-def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) -> HeldTurn | None:
+def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass, now: Instant) -> HeldTurn | None:
     limits = draft.limits.working_set
     assert limits is not None
     queues = _queues(draft, service_class, services_of(replica.spec))
@@ -132,7 +133,7 @@ def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass) 
             return held
         if held.claims is None:
             if limits.claim:
-                claim(draft, held, replica, limits)
+                claim(draft, held, replica, limits, now)
             return None
     return None
 
@@ -162,7 +163,7 @@ def _in_line(draft: Draft, service_class: ServiceClass, queues: Sequence[tuple[B
             yield draft.held[turn]
 
 
-def stand_in(draft: Draft, held: HeldTurn) -> None:
+def stand_in(draft: Draft, held: HeldTurn, now: Instant) -> None:
     """Let a turn that has just begun to wait close the replica where most is free, if one is there to be closed."""
     limits = draft.limits.working_set
     assert limits is not None
@@ -176,4 +177,4 @@ def stand_in(draft: Draft, held: HeldTurn) -> None:
         if best is None or load_of(replica) < load_of(best):
             best = replica
     if best is not None:
-        claim(draft, held, best, limits)
+        claim(draft, held, best, limits, now)
