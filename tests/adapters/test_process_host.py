@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from luftpause.adapters import process_table
 from luftpause.adapters.process_host import LocalProcess, LocalProcessHost
 from luftpause.core.processes.actions import StopSignal
 from luftpause.ports.processes import CouldNotStartError, Launch, ProcessEnd
+from services.launcher.launcher_world import is_alive, poll
 
 T = TypeVar("T")
 
@@ -29,7 +29,15 @@ FORKS = (
     "else:\n"
     "    time.sleep(60)\n"
 )
-LEAVES_A_CHILD = FORKS.replace("else:\n    time.sleep(60)", "else:\n    time.sleep(0.2)")
+LEAVES_A_CHILD = (
+    "import os, time\n"
+    "heard, said = os.pipe()\n"
+    "if os.fork() == 0:\n"
+    "    print('child', os.getpid(), flush=True)\n"
+    "    os.write(said, b'.')\n"
+    "    time.sleep(60)\n"
+    "os.read(heard, 1)\n"
+)
 ESCAPES = LEAVES_A_CHILD.replace("print(", "os.setsid(); print(")
 
 
@@ -54,24 +62,13 @@ async def running(code: str, *, env: Mapping[str, str] | None = None) -> AsyncIt
 
 async def wrote(process: LocalProcess, word: str) -> str:
     """Return the line that begins with the word, once it is there."""
-    while True:
-        for line in process.tail():
-            if line.startswith(word):
-                return line
-        await asyncio.sleep(0.01)
+    await poll(lambda: any(line.startswith(word) for line in process.tail()))
+    return next(line for line in process.tail() if line.startswith(word))
 
 
 async def gone(pid: int) -> None:
     """Return once no process has that id, or only a zombie that waits for its parent."""
-    while True:
-        if is_gone(pid):
-            return
-        await asyncio.sleep(0.01)
-
-
-def is_gone(pid: int) -> bool:
-    status = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return status.strip() == "" or status.strip().startswith("Z")
+    await poll(lambda: not is_alive(pid))
 
 
 def test_a_process_ends_at_the_friendly_signal() -> None:
@@ -128,7 +125,7 @@ def test_a_child_that_left_the_group_is_ended_with_it() -> None:
         async with running(ESCAPES) as process:
             child = int((await wrote(process, "child")).split()[1])
             assert (await process.ended()).code == 0
-            assert is_gone(child)
+            assert not is_alive(child)
 
     run(story())
 

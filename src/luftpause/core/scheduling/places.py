@@ -3,8 +3,10 @@
 One caller may have ten thousand turns in one lane.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import chain
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 from luftpause.core.model.ids import TurnId
@@ -19,6 +21,7 @@ CHUNK_MAX: Final = 128
 """A longer chunk is cut in two."""
 
 NOWHERE: Final[Places] = ()
+_FIRST: Final = itemgetter(0)
 
 
 def inserted(places: Places, place: Place) -> Places:
@@ -27,14 +30,8 @@ def inserted(places: Places, place: Place) -> Places:
         return ((place,),)
     at = max(0, _after(places, place) - 1)
     chunk = places[at]
-    low, high = 0, len(chunk)
-    while low < high:
-        middle = (low + high) // 2
-        if chunk[middle] < place:
-            low = middle + 1
-        else:
-            high = middle
-    chunk = (*chunk[:low], place, *chunk[low:])
+    position = bisect_left(chunk, place)
+    chunk = (*chunk[:position], place, *chunk[position:])
     if len(chunk) <= CHUNK_MAX:
         return (*places[:at], chunk, *places[at + 1 :])
     half = len(chunk) // 2
@@ -67,11 +64,4 @@ def number_of(places: Places) -> int:
 
 def _after(places: Places, place: Place) -> int:
     """Return how many chunks begin at a place or before it."""
-    low, high = 0, len(places)
-    while low < high:
-        middle = (low + high) // 2
-        if places[middle][0] <= place:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return bisect_right(places, place, key=_FIRST)

@@ -120,6 +120,14 @@ def _level(scenario: str, figure: str, relation: Relation, bound: float) -> Clai
 
 _AT_LEAST, _AT_MOST = Relation.AT_LEAST, Relation.AT_MOST
 
+
+def _of_a_flood(scenario: str) -> tuple[Claim, Claim]:
+    return (
+        _ratio(scenario, "interactive_runs_per_min", _AT_LEAST, 2.5),
+        _ratio(scenario, "batch_runs_per_min", _AT_LEAST, 1.0),
+    )
+
+
 W7_PARTS: Final = ("w7-faults", "w7-slow", "w7-stale", "w7-restart", "w7-worst")
 
 _ALL: Final = (
@@ -128,10 +136,7 @@ _ALL: Final = (
         title="Flood: 48 batch and 4 interactive agents",
         must_show="interactive ≥ 2.5× tuned router and batch ≥ 1.0×",
         scenarios=("w1",),
-        claims=(
-            _ratio("w1", "interactive_runs_per_min", _AT_LEAST, 2.5),
-            _ratio("w1", "batch_runs_per_min", _AT_LEAST, 1.0),
-        ),
+        claims=_of_a_flood("w1"),
         columns=_CLASSES,
         on_http=FLOOD,
     ),
@@ -148,10 +153,7 @@ _ALL: Final = (
         title="The same flood with tools called in the text of replies",
         must_show="interactive ≥ 2.5× tuned router and batch ≥ 1.0×, although nobody sees a tool call",
         scenarios=("w1-text",),
-        claims=(
-            _ratio("w1-text", "interactive_runs_per_min", _AT_LEAST, 2.5),
-            _ratio("w1-text", "batch_runs_per_min", _AT_LEAST, 1.0),
-        ),
+        claims=_of_a_flood("w1-text"),
         columns=_CLASSES,
         engines=("sim",),
     ),
@@ -160,10 +162,7 @@ _ALL: Final = (
         title="The flood beside requests that others send past the router",
         must_show="interactive ≥ 2.5× tuned router and batch ≥ 1.0×",
         scenarios=("w1-strangers",),
-        claims=(
-            _ratio("w1-strangers", "interactive_runs_per_min", _AT_LEAST, 2.5),
-            _ratio("w1-strangers", "batch_runs_per_min", _AT_LEAST, 1.0),
-        ),
+        claims=_of_a_flood("w1-strangers"),
         columns=_CLASSES,
         engines=("sim",),
     ),
