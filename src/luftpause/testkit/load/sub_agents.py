@@ -9,7 +9,6 @@ from typing import TypeVar
 import msgspec
 from httpx2 import HTTPError
 from mcp import Client, MCPError
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import TextContent
 
@@ -17,6 +16,7 @@ from luftpause.testkit.load.closed_loop import OneRun
 from luftpause.testkit.load.own_loop import Habits
 from luftpause.testkit.load.runs import RunFailedError, RunNotes
 from luftpause.testkit.load.tasks import context_text, task_text
+from luftpause.testkit.mcp_transport import http_transport
 
 AWAIT_S = 60
 """How long one `await` call waits before the next one, seconds; below the usual limits of MCP clients."""
@@ -57,7 +57,7 @@ async def mcp_client(url: str, *, token: str, caller: str) -> AsyncIterator[Clie
     try:
         async with (
             create_mcp_http_client(headers=headers) as http,
-            Client(streamable_http_client(url, http_client=http)) as client,
+            Client(http_transport(url, http)) as client,
         ):
             yield client
     except MCPError as refused:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import pytest
 from mcp import Client
 from mcp.client import advertise
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
@@ -20,6 +19,7 @@ from luftpause.services.runtime.http import build_app
 from luftpause.services.runtime.mcp_door.runtime_door import DoorParts
 from luftpause.services.runtime.mcp_door.tasks import TASKS_EXTENSION
 from luftpause.services.runtime.orders import RuntimeSettings
+from luftpause.testkit.mcp_transport import http_transport
 from luftpause.testkit.serving import bind, serving, url_of
 from services.runtime.runtime_fakes import (
     FakeTools,
@@ -75,7 +75,7 @@ class Door:
         async with (
             create_mcp_http_client(headers=dict(headers or {})) as http,
             Client(
-                streamable_http_client(f"{self.url}/mcp", http_client=http),
+                http_transport(f"{self.url}/mcp", http),
                 mode=mode,
                 elicitation_callback=None if answer is None else elicit,
                 extensions=[advertise(name) for name in extensions],
