@@ -93,6 +93,22 @@ def test_a_python_that_cannot_make_environments_says_what_to_install(copy: Path,
     assert not (copy.parent.parent / ".venv").exists()
 
 
+@pytest.mark.parametrize(
+    ("optimised", "found"),
+    [((), "python3.13"), (("python3.11", "python3"), "python3.11"), (("python3.13", "python3"), "python3.13")],
+)
+def test_an_optimised_python_is_preferred_to_a_newer_one(
+    copy: Path, tmp_path: Path, optimised: tuple[str, ...], found: str
+) -> None:
+    def body(name: str) -> str:
+        looks = f"case $* in *CONFIG_ARGS*) exit {int(name not in optimised)};; *--version*) echo {name};;"
+        return f"{looks} *-m*) echo {name} makes it >&2; exit 1;; esac"
+
+    pythons = {name.replace(".", "_"): body(name) for name in ("python3.13", "python3.11", "python3")}
+    answer = sh(copy, "run", path=tools(tmp_path, **pythons))
+    assert f"making .venv with {found}\n{found} makes it\n" in answer.stderr
+
+
 def test_what_is_installed_and_unchanged_is_left_alone(copy: Path, tmp_path: Path) -> None:
     root = copy.parent.parent
     python = root / ".venv/bin/python"

@@ -12,6 +12,8 @@ from typing import Final, cast
 from luftpause.adapters.engine_http.connection import Connection
 
 _RAGGED: Final = "without TLS's goodbye"
+_UNEXPECTED_END: Final = "UNEXPECTED_EOF_WHILE_READING"
+"""How OpenSSL calls it; Python before 3.11.4 has no class of its own for that."""
 
 
 class TlsSocket:
@@ -19,7 +21,8 @@ class TlsSocket:
 
     Args:
         connection: who uses it.
-        context: which certificates are trusted.
+        context: which certificates are trusted; an end without a goodbye is from now on an error to it, which Python
+            3.11 may have switched off.
         host: the name that the server has to prove.
     """
 
@@ -38,6 +41,7 @@ class TlsSocket:
         self._connection = connection
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
+        context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._transport: asyncio.Transport | None = None
@@ -151,12 +155,13 @@ class TlsSocket:
         if self._ended:
             return
         self._ended = True
-        is_ragged = isinstance(error, ssl.SSLEOFError)
+        is_ragged = isinstance(error, ssl.SSLEOFError) or getattr(error, "reason", "") == _UNEXPECTED_END
         if self._ready.done():
             self._connection.connection_lost(ssl.SSLEOFError(ssl.SSL_ERROR_EOF, _RAGGED) if is_ragged else error)
         else:
-            left = ConnectionResetError("it closed the connection during TLS's handshake")
-            self._ready.set_exception(left if error is None or is_ragged else error)
+            if error is None or is_ragged or isinstance(error, ssl.SSLZeroReturnError):
+                error = ConnectionResetError("it closed the connection during TLS's handshake")
+            self._ready.set_exception(error)
             self._ready.exception()  # whoever gave up waiting has no use for it
         if self._transport is not None:
             self._transport.close()

@@ -56,13 +56,13 @@ _ENGINES = (
 _SAMPLE = re.compile(
     r"""
     [ \t]*+ (?P<name> [A-Za-z_:][A-Za-z0-9_:]*+ ) [ \t]*+
-    (?P<labels> \{ (?: [^"{}] | "(?: [^"\\] | \\. )*+" )*+ \} )?+ [ \t]*+
+    (?P<labels> \{ [^"{}]*+ (?: "[^"\\]*+ (?: \\. [^"\\]*+ )*" [^"{}]*+ )* \} )? [ \t]*+
     (?P<value> [^ \t{}]++ )
     """,
     re.VERBOSE,
 )
 
-_RANK = re.compile(r'[{, \t](model_name|dp_rank|engine)[ \t]*+=[ \t]*+"((?:[^"\\]|\\.)*+)"')
+_RANK = re.compile(r'[{, \t](model_name|dp_rank|engine)[ \t]*+=[ \t]*+"([^"\\]*+(?:\\.[^"\\]*+)*)"')
 """The labels by which data-parallel ranks differ: SGLang's `dp_rank`, vLLM's `engine`."""
 
 _CACHE_CONFIG = "cache_config_info"

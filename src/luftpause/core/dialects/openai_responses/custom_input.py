@@ -50,16 +50,19 @@ class CustomInput:
 
 
 _ESCAPE_CHARS_MAX: Final = 12
-_BEFORE: Final = re.compile(rf'\s*+\{{\s*+"{CUSTOM_ARGUMENT}"\s*+:\s*+"')
+_BEFORE: Final = re.compile(rf'\s*\{{\s*"{CUSTOM_ARGUMENT}"\s*:\s*"')
 _READABLE: Final = re.compile(
-    r"""(?: [^"\\]
+    r"""(?: [^"\\]+
           | \\ [^u]
           | \\u (?! d[89ab] ) [0-9a-f]{4}
           | \\u d[89ab] [0-9a-f]{2} (?: \\u d[c-f] [0-9a-f]{2} | (?= [^\\] | \\ [^u] | \\u (?: [^d] | d [^c-f] ) ) )
-        )*+""",
+        )*""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-"""Whole characters of a JSON text, up to its end or to an escape that is not yet whole."""
+"""Whole characters of a JSON text, up to its end or to an escape that is not yet whole.
+
+Before Python 3.11.5 a group that is repeated possessively finds too little: gh-106052.
+"""
 
 
 def _unescaped(text: str) -> str:
