@@ -5,7 +5,7 @@ import pytest
 from core.scheduling.builders import World, arrived, finished, probed, spec
 from luftpause.core.model.ids import ModelName, RunId, TurnId
 from luftpause.core.model.turns import TurnShape
-from luftpause.core.scheduling.events import ReplicaAdded, RunPhase, TurnAbandoned, TurnFailed
+from luftpause.core.scheduling.events import Event, ReplicaAdded, RunPhase, TurnAbandoned, TurnFailed
 from luftpause.core.scheduling.state import Run
 
 
@@ -20,7 +20,7 @@ def the_run(made: World) -> Run:
     return made.state.runs[RunId("r"), ModelName("m")]
 
 
-ENDS = {
+ENDS: dict[str, Event] = {
     "is answered": finished("title"),
     "fails": TurnFailed(turn=TurnId("title"), cause="x"),
     "is left": TurnAbandoned(turn=TurnId("title")),
