@@ -28,6 +28,7 @@ def knock(
     kind: str = "http",
     method: str = "GET",
     query: str = "",
+    version: str = "1.1",
     **headers: str,
 ) -> list[Message]:
     sent: list[Message] = []
@@ -39,7 +40,7 @@ def knock(
     raw = [(name.encode(), value.encode()) for name, value in given.items() if value != "absent"]
 
     async def main() -> None:
-        scope = {"type": kind, "method": method, "path": path, "query_string": query.encode(), "http_version": "1.1"}
+        scope = {"type": kind, "method": method, "path": path, "query_string": query.encode(), "http_version": version}
         await guard({**scope, "headers": raw}, receive, send)
 
     run_bounded(main())
@@ -104,6 +105,30 @@ def test_a_host_that_is_not_ours_is_told_so(host: str) -> None:
 
     assert status(sent) == 421
     assert json.loads(sent[1]["body"])["error"]["code"] == "unknown_host"
+
+
+@pytest.mark.parametrize(
+    ("version", "host", "expected"),
+    [
+        ("1.0", "absent", 200),
+        ("1.1", "absent", 421),
+        ("1.0", "", 421),
+        ("1.0", "evil.example", 421),
+        ("1.0", "localhost", 200),
+    ],
+)
+def test_only_http_1_0_may_come_without_a_host(version: str, host: str, expected: int) -> None:
+    assert status(knock(DoorGuard(app), version=version, host=host)) == expected
+
+
+@pytest.mark.parametrize(
+    ("knocking", "expected"),
+    [({}, 401), ({"x_api_key": "sesame"}, 200), ({"x_api_key": "sesame", "origin": "http://evil.example"}, 403)],
+)
+def test_without_a_host_all_else_is_asked_as_ever(knocking: dict[str, str], expected: int) -> None:
+    guard = DoorGuard(app, keyring=SESAME)
+
+    assert status(knock(guard, version="1.0", host="absent", **knocking)) == expected
 
 
 @pytest.mark.parametrize(

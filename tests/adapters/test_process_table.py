@@ -50,7 +50,20 @@ def test_a_child_that_listens_counts_for_its_parent() -> None:
         assert table.resident_bytes(pid) > 2**20
 
 
+WORK = "sum(range(5_000_000))\n"
+
+
+@pytest.mark.parametrize("argv", [("-c", WORK + SERVE), ("-c", WRAP, WORK + SERVE)], ids=["itself", "a child"])
+def test_who_works_has_taken_time_and_who_waits_takes_none(argv: tuple[str, ...]) -> None:
+    with serving(*argv) as (pid, _):
+        worked_s = table.worked_s(pid)
+        assert worked_s is not None
+        assert worked_s > 0.01
+        assert table.worked_s(pid) == pytest.approx(worked_s, abs=0.02)
+
+
 def test_nobody_can_tell_of_what_may_not_be_seen(tmp_path: Path) -> None:
+    assert table.worked_s(1, tmp_path) is None
     assert table.listens(1, 80, tmp_path) is None
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "tcp").write_text("head\n")

@@ -192,12 +192,13 @@ def test_too_many_headers_are_refused(name: bytes) -> None:
     ("target", "status"),
     [(b"http://127.0.0.1/x", 200), (b"http://evil.example/x", 421), (b"//evil.example/x", 200), (b"*", 200)],
 )
-def test_a_target_with_a_host_is_judged_by_it(target: bytes, status: int) -> None:
+@pytest.mark.parametrize("version_and_host", [b"1.1\r\n" + HOST, b"1.0\r\n" + HOST, b"1.0\r\n"])
+def test_a_target_with_a_host_is_judged_by_it(target: bytes, status: int, version_and_host: bytes) -> None:
     seen: list[Scope] = []
 
     async def main() -> None:
         async with guarded(seen) as server, connected(server.url) as client:
-            client.send(b"OPTIONS " + target + b" HTTP/1.1\r\n" + HOST + b"\r\n")
+            client.send(b"OPTIONS " + target + b" HTTP/" + version_and_host + b"\r\n")
             assert (await client.reply()).status == status
 
     run_bounded(main())

@@ -1,6 +1,7 @@
 """Engines on demand, whole: turns start them, they go when idle, operators and other processes have their say."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -333,3 +334,36 @@ def test_a_catalogue_that_is_read_anew_touches_only_what_changed(tmp_path: Path)
         until(lambda: "was not changed" in up.output.read_text())
         assert "launcher.models: expected a list of tables" in up.output.read_text()
         assert set(models(url)) == {"kept", "changed", "added"}
+
+
+@pytest.mark.skipif(not process_table.is_known(), reason="only Linux tells who works here")
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_an_engine_that_hangs_under_turns_is_ended_which_fails_them_and_no_other(
+    tmp_path: Path, comes_back: bool
+) -> None:
+    """A stopped process is as hung as one can be: connections are taken, nothing is answered, nothing is done."""
+    settings = launcher(silent_after='"1s"', auto_restart=str(comes_back).lower(), stop_grace='"500ms"')
+    config = write(tmp_path, FREE_PORTS, settings, model("hangs"), model("lives"))
+    body = {"model": "hangs", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 100_000, "stream": True}
+    with running(tmp_path, "up", "up", "--config", config) as up, ThreadPoolExecutor() as pool:
+        url = up.url("scheduler")
+        assert [ask(up, name).status_code for name in ("hangs", "lives")] == [200] * 2
+        before = marked(tmp_path)
+        with httpx2.stream("POST", up.url("dataplane") + "/v1/chat/completions", json=body, timeout=WAIT_S) as begun:
+            pieces = begun.iter_raw()
+            next(pieces)
+            os.kill(before["hangs-1"], signal.SIGSTOP)
+            waits = pool.submit(ask, up, "hangs")
+            with pytest.raises(httpx2.RemoteProtocolError):
+                list(pieces)
+        failed = waits.result(WAIT_S)
+        assert failed.status_code == 502
+        assert "the connection" in failed.json()["error"]["message"]
+        until(lambda: not is_alive(before["hangs-1"]))
+        if comes_back:
+            until(lambda: models(url)["hangs"]["state"] == "up")
+        else:
+            until(lambda: models(url)["hangs"]["state"] == "down")
+            assert "hung: it answered no probe any more" in models(url)["hangs"]["why"]
+        assert [ask(up, name).status_code for name in ("hangs", "lives")] == [200] * 2
+        assert marked(tmp_path)["lives-1"] == before["lives-1"]

@@ -63,7 +63,7 @@ class DoorGuard:
             return self._app(scope, receive, send)
         headers = headers_of(scope)
         origin = headers.get(b"origin")
-        failure = ambiguity(scope, headers) or self._stranger(headers, origin)
+        failure = ambiguity(scope, headers) or self._stranger(scope, headers, origin)
         if failure is None and origin is not None and kind == "http" and origin.lower() in self._allowed_origins:
             send = let_read(scope, send, origin)
             if is_preflight(scope["method"], headers):
@@ -76,10 +76,14 @@ class DoorGuard:
             return send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": failure.message[:100]})
         return self._refuse(send, failure, scope)
 
-    def _stranger(self, headers: dict[bytes, bytes], origin: bytes | None) -> Failure | None:
-        """Return why a request is refused that names a host or an origin which this door does not know."""
+    def _stranger(self, scope: Scope, headers: dict[bytes, bytes], origin: bytes | None) -> Failure | None:
+        """Return why a request is refused that names a host or an origin which this door does not know.
+
+        HTTP/1.0 may come without a host (RFC 9112). No browser speaks that, so nobody's name can have been rebound.
+        """
         host = headers.get(b"host", b"")
-        if host not in self._good_hosts and not self._learn_host(host):
+        needs_host = b"host" in headers or scope["http_version"] != "1.0"
+        if host not in self._good_hosts and needs_host and not self._learn_host(host):
             shown = host.decode("ascii", "backslashreplace")[:100]
             return _failure(
                 FailureCode.UNKNOWN_HOST,

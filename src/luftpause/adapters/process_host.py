@@ -84,6 +84,10 @@ class LocalProcess:
         """Return whether it, or a child of it, is who listens on the port; None where nobody can tell."""
         return process_table.listens(self._child.pid, port)
 
+    def worked_s(self) -> float | None:
+        """Return the processor time that it and its children have taken, seconds; None where nobody can tell."""
+        return process_table.worked_s(self._child.pid)
+
     def signal(self, signal: StopSignal) -> None:
         """Signal the whole group. Nothing happens when all of it is gone."""
         with self._reaping:

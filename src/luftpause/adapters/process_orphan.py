@@ -103,6 +103,10 @@ class AdoptedProcess:
         """Return whether it, or a child of it, is who listens on the port; None where nobody can tell."""
         return process_table.listens(self._mark.pid, port)
 
+    def worked_s(self) -> float | None:
+        """Return the processor time that it and its children have taken, seconds; None where nobody can tell."""
+        return process_table.worked_s(self._mark.pid)
+
     def signal(self, signal: StopSignal) -> None:
         """Signal all that carry its word, soon: finding them takes milliseconds."""
         arguments = (_SIGNALS[signal], (self._mark.word,))

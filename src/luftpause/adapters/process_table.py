@@ -1,4 +1,4 @@
-"""What Linux tells of processes under /proc: who belongs to whom, who listens where, how much memory they hold.
+"""What Linux tells of processes under /proc: who belongs to whom, who listens where, what they hold and how they work.
 
 Elsewhere it knows nothing, and says so with None.
 """
@@ -14,6 +14,7 @@ PROC: Final = Path("/proc")
 _LISTENING: Final = "0A"
 _SOCKET: Final = re.compile(r"socket:\[([0-9]+)\]")
 _STATE, _PPID, _SESSION, _STARTED = 0, 1, 3, 19
+_WORKED: Final = slice(11, 15)
 """Places in /proc/PID/stat after the name of the program."""
 
 
@@ -46,8 +47,7 @@ def row_of(pid: int, proc: Path = PROC) -> ProcessRow | None:
         text = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The program's name may hold blanks and brackets; what follows the last bracket does not.
-    fields = text.rpartition(")")[2].split()
+    fields = _fields(text)
     if len(fields) <= _STARTED or fields[_STATE] in ("Z", "X"):
         return None
     return ProcessRow(pid=pid, parent=int(fields[_PPID]), session=int(fields[_SESSION]), started=int(fields[_STARTED]))
@@ -136,6 +136,20 @@ def resident_bytes(leader: int, proc: Path = PROC) -> int:
     return total
 
 
+def worked_s(leader: int, proc: Path = PROC) -> float | None:
+    """Return the processor time of a leader's family and of its children that ended, seconds; None where unknown."""
+    ticks = 0
+    is_known = False
+    for pid in family_of(leader, proc):
+        try:
+            fields = _fields((proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            continue
+        is_known = True
+        ticks += sum(map(int, fields[_WORKED]))
+    return ticks / os.sysconf("SC_CLK_TCK") if is_known else None
+
+
 def environment_of(pid: int, proc: Path = PROC) -> Mapping[str, str] | None:
     """Return the variables that a process was started with; None where they may not be seen."""
     try:
@@ -177,6 +191,11 @@ def _sockets_of(pid: int, proc: Path) -> frozenset[str] | None:
         if match is not None:
             found.add(match[1])
     return frozenset(found)
+
+
+def _fields(stat: str) -> list[str]:
+    # The program's name may hold blanks and brackets; what follows the last bracket does not.
+    return stat.rpartition(")")[2].split()
 
 
 def _leads_to(link: Path, target: str) -> bool:

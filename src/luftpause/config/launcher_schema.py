@@ -135,7 +135,7 @@ class Launcher(Section, frozen=True):
         circuit_max: but for no longer.
         stable_after: a crash counts as the first one in a row when the model was up for so long.
         silent_after: an engine that failed its health probes for so long is ended and started anew for turns that wait,
-            if none is in flight.
+            if none is in flight; and under any turn if it did no work either (Linux): it hung, which counts as a crash.
         stop_grace: how long an engine may take to end by itself before it is killed.
         memory_wait: memory that an engine held is waited for so long before the next one is started.
         kv_parking: `auto`: what a run that will return has computed is kept in a file while its model is down, where

@@ -77,6 +77,13 @@ class RunningProcess(Protocol):
         """Return whether it, or a child of it, is who listens on the port; None where nobody can tell."""
         ...
 
+    def worked_s(self) -> float | None:
+        """Return the processor time that it and its children have taken, seconds; None where nobody can tell.
+
+        Takes milliseconds.
+        """
+        ...
+
     def signal(self, signal: StopSignal) -> None:
         """Signal the whole group. Nothing happens when all of it is gone."""
         ...

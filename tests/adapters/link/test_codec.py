@@ -104,8 +104,8 @@ def test_all_that_a_desk_hears_is_a_plain_frozen_value() -> None:
 
 
 GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
-    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f07a170a174"),
-    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6507a169"),
+    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f08a170a174"),
+    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6508a169"),
     "accepted": (Accepted(TurnId("p.1"), RunId("r")), "94a86163636570746564a3702e31a172c0"),
     "fault": (Fault("bad_token", "no"), "93a56661756c74a96261645f746f6b656ea26e6f"),
     "report": (

@@ -157,6 +157,44 @@ def test_a_turn_that_is_in_no_run_is_told_of_and_leaves_the_run_that_it_names_pa
     assert phases(ledger) == {"r": RunPhase.PAUSED}
 
 
+def aside(ledger: Ledger, turn: int, run: str, when: float) -> None:
+    ledger.offered(replace(offer(turn), shape=TurnShape.ASIDE), at(when))
+    ledger.accepted(name(turn), RunId(run))
+    ledger.placed(name(turn), PLACE, at(when))
+
+
+CALLS = TurnFinished(turn=name(1), tool_calls=(ToolCallId("c"),), tools=(ToolName("look"),))
+
+
+@pytest.mark.parametrize("end", [TurnFinished(turn=name(2)), TurnFailed(turn=name(2), cause="x")])
+@pytest.mark.parametrize("comes", ["before the turn", "before its end", "after it"])
+def test_a_turn_aside_does_not_end_the_pause_that_it_falls_into(comes: str, end: TurnFinished | TurnFailed) -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    if comes == "before the turn":
+        aside(ledger, 2, "r", 0)
+    placed(ledger, 1, "r")
+    if comes == "before its end":
+        aside(ledger, 2, "r", 1)
+    ledger.reported(CALLS, at(2))
+    if comes == "after it":
+        aside(ledger, 2, "r", 3)
+        assert phases(ledger) == {"r": RunPhase.PAUSED}
+    ledger.reported(end, at(4))
+    assert phases(ledger) == {"r": RunPhase.PAUSED}
+    assert [run.tools for run in ledger.resync(at(5)).runs] == [("look",)]
+    placed(ledger, 3, "r", 6)
+    ledger.reported(TurnFinished(turn=name(3)), at(7))
+    assert phases(ledger) == {"r": RunPhase.IDLE}
+
+
+def test_a_turn_aside_is_one_of_a_run_that_is_not_out() -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    aside(ledger, 1, "r", 0)
+    assert phases(ledger) == {"r": RunPhase.GENERATING}
+    ledger.reported(TurnFinished(turn=name(1)), at(1))
+    assert phases(ledger) == {"r": RunPhase.IDLE}
+
+
 def test_a_run_is_told_of_with_the_newest_tool_calls_that_its_next_turn_may_echo() -> None:
     ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
 

@@ -8,6 +8,7 @@ from luftpause.core.dialects.dialect import Peek
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import MODEL_CHARS_MAX, BadRequestError
 from luftpause.core.model.ids import ModelName, ToolCallId
+from luftpause.core.model.turns import TurnShape
 
 CHAT = OpenAiChat()
 PATH = "/v1/chat/completions"
@@ -30,7 +31,8 @@ CONVERSATION = b"""{"model": "m", "messages": [
     ],
 )
 def test_model_and_stream_are_read(body: bytes, stream: bool, with_tool_calls: bool) -> None:
-    assert CHAT.peek(PATH, body, with_identity=with_tool_calls) == Peek(model=ModelName("m"), stream=stream)
+    peek = CHAT.peek(PATH, body, with_identity=with_tool_calls)
+    assert peek == Peek(model=ModelName("m"), stream=stream, shape=TurnShape.ASIDE)
 
 
 @pytest.mark.parametrize("with_tool_calls", [False, True])
@@ -68,7 +70,8 @@ def test_odd_messages_are_the_engines_to_judge(messages: bytes) -> None:
         with pytest.raises(BadRequestError, match="nested too deeply"):
             CHAT.peek(PATH, body, with_identity=True)
     else:
-        assert CHAT.peek(PATH, body, with_identity=True) == Peek(model=ModelName("m"), stream=False)
+        peek = CHAT.peek(PATH, body, with_identity=True)
+        assert (peek.model, peek.stream, peek.tool_calls) == ("m", False, ())
 
 
 @pytest.mark.parametrize("with_tool_calls", [False, True])

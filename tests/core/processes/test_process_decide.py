@@ -124,6 +124,75 @@ def test_an_engine_is_started_probed_and_declared_when_it_is_ready() -> None:
     assert next_deadline(machine.state) is None
 
 
+def watched(silent_s: float = 30.0) -> Machine:
+    """An engine that is ready and was then asked how it is, at 6 seconds."""
+    machine = Machine(never_started(replace(LIMITS, silent_s=silent_s), Instant(0.0)))
+    machine.at(0.0, StartRequested())
+    machine.at(0.0, ProcessStarted(attempt=1))
+    machine.at(1.0, ProbeSucceeded(attempt=1))
+    assert machine.wake(6.0) == (ProbeProcess(attempt=1),)
+    assert next_deadline(machine.state) is None
+    return machine
+
+
+def stays_silent(machine: Machine, worked_s: list[float | None]) -> list[Action]:
+    """It answers no probe, one after another, while its processes have worked for so long."""
+    done: list[Action] = []
+    now = 6.0
+    for each in worked_s:
+        done += machine.at(now, ProbeFailed(attempt=1, worked_s=each))
+        due = next_deadline(machine.state)
+        if not isinstance(machine.state.phase, Ready):
+            break
+        assert due is not None
+        now = due
+        assert machine.wake(now) == (ProbeProcess(attempt=1),)
+    return done
+
+
+HUNG = SignalProcess(attempt=1, signal=StopSignal.TERM, why=StopReason.HUNG)
+
+
+def test_an_engine_that_answers_nothing_and_does_nothing_is_ended_and_fails_like_one_that_crashed() -> None:
+    machine = watched()
+    assert stays_silent(machine, [9.0] * 7) == [HUNG]
+    assert machine.wake(41.0) == (replace(HUNG, signal=StopSignal.KILL),)
+    (told,) = machine.at(41.1, exited(1, -9))
+    assert isinstance(told, ReportFailure)
+    assert (told.failure.kind, told.retry_in_s) == (FailureKind.HUNG, 2.0)
+    assert explain(told.failure).startswith("hung: it answered no probe any more, did nothing, and was ended")
+    assert view(machine.state, Instant(41.1)).state == "backing-off"
+
+
+@pytest.mark.parametrize(
+    "worked_s",
+    [
+        [9.0 + 0.1 * each for each in range(30)],
+        [None] * 30,
+        [9.0, 9.0, None] * 10,
+        [9.0 + each // 4 for each in range(30)],
+    ],
+    ids=["it works all the while", "nobody can tell", "nobody can tell at times", "it works at times"],
+)
+def test_an_engine_that_is_silent_and_may_be_busy_is_left_alone(worked_s: list[float | None]) -> None:
+    assert stays_silent(watched(), worked_s) == []
+
+
+def test_one_answer_ends_a_silence_and_an_engine_that_is_not_watched_has_none() -> None:
+    machine = watched()
+    assert stays_silent(machine, [9.0] * 6) == []
+    assert machine.at(36.0, ProbeSucceeded(attempt=1)) == ()
+    assert machine.state.phase == Ready(since=Instant(1.0), probe_at=Instant(41.0))
+    unwatched = ready()
+    assert unwatched.at(2.0, ProbeFailed(attempt=1, worked_s=1.0)) == ()
+    assert unwatched.state.phase == Ready(since=Instant(1.0))
+
+
+def test_a_watch_without_patience_never_spins() -> None:
+    machine = Machine(running_already(replace(LIMITS, silent_s=0.0), Instant(0.0)))
+    assert next_deadline(machine.state) == LIMITS.probe_period_s_max
+
+
 def test_only_one_probe_is_out_at_a_time() -> None:
     machine = loading()
     assert machine.at(30.0, WokeUp()) == ()

@@ -30,7 +30,7 @@ from luftpause.core.processes.events import (
 from luftpause.core.processes.invariants import check
 from luftpause.core.processes.state import Exited, Limits, Ready, never_started
 
-LIMITS = Limits(readiness_timeout_s=10.0, stop_grace_s=3.0, probe_period_s=1.0)
+LIMITS = Limits(readiness_timeout_s=10.0, stop_grace_s=3.0, probe_period_s=1.0, silent_s=6.0)
 
 
 class EngineLife(RuleBasedStateMachine):
@@ -140,13 +140,13 @@ class EngineLife(RuleBasedStateMachine):
         self.tell(ProgressSeen(attempt=self.alive))
 
     @precondition(lambda self: self.probing)
-    @rule(answered=st.booleans())
-    def a_probe_ends(self, answered: bool) -> None:
+    @rule(answered=st.booleans(), worked_s=st.sampled_from((None, 1.0, 5.0)))
+    def a_probe_ends(self, answered: bool, worked_s: float | None) -> None:
         attempt = self.probing.pop(0)
         if answered and attempt == self.alive:
             self.tell(ProbeSucceeded(attempt=attempt))
         else:
-            self.tell(ProbeFailed(attempt=attempt))
+            self.tell(ProbeFailed(attempt=attempt, worked_s=worked_s))
         if isinstance(self.state.phase, Ready):
             self.starts_since_ready = 0
 

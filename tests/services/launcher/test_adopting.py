@@ -31,6 +31,9 @@ class Adopted:
     def listens_on(self, port: int) -> bool | None:
         return True
 
+    def worked_s(self) -> float | None:
+        return None
+
     def tail(self) -> tuple[str, ...]:
         return ()
 

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 
 import pytest
 
+from luftpause.adapters import process_table
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.core.model.ids import Instant
 from luftpause.core.processes.actions import StopSignal
 from luftpause.core.processes.decide import Decision, decide
 from luftpause.core.processes.events import Event, ProbeFailed, ProbeSucceeded
 from luftpause.core.processes.state import EngineProcess
-from luftpause.core.scheduling.residency.events import LoadFailed, ModelUp
+from luftpause.core.scheduling.residency.events import LoadFailed, ModelDown, ModelUp
 from luftpause.ports.processes import CouldNotStartError, Launch, LeftBehind, LogSlice, ProcessEnd
 from luftpause.services.launcher import keeping as keeping_module
+from luftpause.services.launcher import readiness
 from services.launcher.launcher_world import Ground, engine, is_alive, launched, model, poll, run
 
 
@@ -27,10 +29,14 @@ class ScriptedProcess:
     def __init__(self, *, alive: bool, listens: bool | None) -> None:
         self.alive = alive
         self.listens = listens
+        self.worked: float | None = None
         self.end = asyncio.Event()
 
     def listens_on(self, port: int) -> bool | None:
         return self.listens
+
+    def worked_s(self) -> float | None:
+        return self.worked
 
     def tail(self) -> tuple[str, ...]:
         return ()
@@ -204,3 +210,81 @@ def test_engines_can_be_asked_where_the_machine_does_not_tell_who_listens() -> N
         await engines.close()
 
     run(story())
+
+
+tells_of_work = pytest.mark.skipif(not process_table.is_known(), reason="only Linux tells who works here")
+
+
+async def ask_a_turn(url: str) -> bytes:
+    """Return what a request gets that an engine hangs in: nothing, until the connection ends."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+    writer.write(b"GET /turn HTTP/1.0\r\n\r\n")
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+@tells_of_work
+def test_an_engine_that_hangs_under_a_turn_is_ended_as_crashed_and_can_be_loaded_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readiness, "PROBE_S_MAX", 0.5)
+
+    async def story() -> tuple[bytes, ModelDown, list[str]]:
+        async with launched(model(engine("--hangs-in-turns", "idle", silent_s=1.5))) as world:
+            world.scheduler.load()
+            up = await world.scheduler.until(ModelUp)
+            answer = await ask_a_turn(up.replica.endpoint.url)
+            down = await world.scheduler.until(ModelDown)
+            states = world.states()
+            world.scheduler.load()
+            await world.scheduler.until(ModelUp, times=2)
+            return answer, down, states
+
+    answer, down, states = run(story())
+    assert answer == b""
+    assert down.why.startswith("hung: it answered no probe any more, did nothing, and was ended")
+    assert states == ["starting", "ready", "stopping", "exited"]
+
+
+@tells_of_work
+def test_an_engine_that_answers_no_probe_because_it_works_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "PROBE_S_MAX", 0.5)
+    failed: list[float] = []
+    enough = asyncio.Event()
+
+    def watched(state: EngineProcess, event: Event, now: Instant) -> Decision:
+        if isinstance(event, ProbeFailed) and event.worked_s is not None:
+            failed.append(event.worked_s)
+            if len(failed) == 4:  # a probe takes almost as long as a silence
+                enough.set()
+        return decide(state, event, now)
+
+    monkeypatch.setattr(keeping_module, "decide", watched)
+
+    async def story() -> list[str]:
+        async with launched(model(engine("--hangs-in-turns", "busy", silent_s=0.6))) as world:
+            world.scheduler.load()
+            up = await world.scheduler.until(ModelUp)
+            turn = asyncio.ensure_future(ask_a_turn(up.replica.endpoint.url))
+            await enough.wait()
+            assert not turn.done()
+            states = world.states()
+            turn.cancel()
+            await asyncio.gather(turn, return_exceptions=True)
+            return states
+
+    assert run(story()) == ["starting", "ready"]
+    assert failed == sorted(failed)
+
+
+def test_of_an_engine_that_something_else_runs_nobody_can_tell_whether_it_works() -> None:
+    process = ScriptedProcess(alive=True, listens=None)
+    assert keeping_module._worked_s(engine(), process, 1) is None
+    process.listens = True
+    process.worked = 5.0
+    assert keeping_module._worked_s(engine(), process, 1) == 5.0
+    assert keeping_module._worked_s(engine(stop_argv=("docker", "stop")), process, 1) is None

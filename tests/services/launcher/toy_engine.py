@@ -13,13 +13,20 @@ from pathlib import Path
 
 
 class Handler(BaseHTTPRequestHandler):
-    """200 once loaded, 503 before."""
+    """200 once loaded, 503 before; `/turn` is never answered, and with `hangs_in_turns` nothing else is then."""
 
     ready_at = 0.0
+    hangs_in_turns = ""
+    is_hung = threading.Event()
     answer_delay_s = 0.0
 
     def do_GET(self) -> None:
-        """Answer every path alike."""
+        """Answer every path alike, but for turns."""
+        if self.path == "/turn":
+            self.is_hung.set()
+        while self.hangs_in_turns and self.is_hung.is_set():
+            if self.hangs_in_turns == "idle":
+                time.sleep(1)
         time.sleep(self.answer_delay_s)
         self.send_response(200 if time.monotonic() >= self.ready_at else 503)
         self.send_header("content-length", "0")
@@ -55,6 +62,7 @@ def main() -> int:
         time.sleep(options.load_s / 11)
     Handler.ready_at = time.monotonic() + (0.0 if options.talks else options.load_s)
     Handler.answer_delay_s = options.answer_delay_s
+    Handler.hangs_in_turns = options.hangs_in_turns
     socketserver.ThreadingTCPServer.allow_reuse_address = True
     if not options.silent:
         server = socketserver.ThreadingTCPServer(("127.0.0.1", options.port), Handler)
@@ -82,6 +90,7 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--memory-mib", type=int, default=0, help="takes so much")
     parser.add_argument("--pid-file", type=Path)
     parser.add_argument("--answer-delay-s", type=float, default=0.0)
+    parser.add_argument("--hangs-in-turns", choices=("idle", "busy"), default="", help="and works meanwhile, or not")
     return parser.parse_args()
 
 

@@ -1,6 +1,7 @@
 """Which phase each run is in, followed through real decisions."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +20,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, ReplicaKind, ReplicaSpec
-from luftpause.core.model.turns import ServiceClass, Usage
+from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
     OpenTurn,
@@ -27,6 +28,7 @@ from luftpause.core.scheduling.events import (
     TurnAbandoned,
     TurnFailed,
     TurnFinished,
+    TurnReport,
     TurnReturned,
 )
 from luftpause.core.scheduling.residency.events import ModelUp
@@ -70,6 +72,23 @@ def test_a_turn_is_prefill_until_its_first_token_then_decode_then_its_run_is_out
         ("r", "prefill", 9, "a"),
         ("r", "idle", 10, ""),
     ]
+
+
+@pytest.mark.parametrize("end", [TurnFinished(turn=T2), TurnFailed(turn=T2, cause="x"), TurnAbandoned(turn=T2)])
+@pytest.mark.parametrize("comes_first", [True, False])
+def test_a_turn_aside_leaves_a_run_out_on_its_tool(comes_first: bool, end: TurnReport) -> None:
+    def happens(service: Clock, _: Timeline) -> None:
+        title = replace(offer("t2", run="r"), shape=TurnShape.ASIDE)
+        if comes_first:
+            service.admit(title)
+        service.admit(offer("t1", run="r"))
+        service.report(TurnFinished(turn=T1, tool_calls=LOOK, tools=(ToolName("look"),)))
+        if not comes_first:
+            service.admit(title)
+        service.after(1)
+        service.report(end)
+
+    assert story(happens)[-1] == ("r", "tool", 1 if comes_first else 0, "look")
 
 
 def test_a_held_turn_is_told_with_its_reason_until_it_is_placed_or_its_client_leaves() -> None:

@@ -4,7 +4,7 @@ Owned by the event loop. Nothing in here touches the disk.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,7 +17,7 @@ SHORT_LINE_BYTES: Final = 500
 """What a condensed run's line is taken to measure where nobody remembers."""
 
 AT_ONCE: Final = 100
-"""Runs that `Book.end` moves in one step: about a millisecond of work."""
+"""Runs that `Book.begin` and `Book.end` look at in one step: a millisecond of work at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +99,10 @@ class Tidying:
 
     size: int
     over: dict[RunId, Over]
-    forgotten: frozenset[RunId]
+    forgotten: Set[RunId]
     segment: int
     toolsets: dict[str, Span]
-    staying: frozenset[str]
+    staying: Set[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,28 +258,40 @@ class Book:
         listed = (self.lists[known.toolset],) if known.toolset else ()
         return known.pieces, (*listed, *known.spans)
 
-    def begin(self) -> Tidying:
-        """Say what there is to tidy up; until `end` or `leave` what is added is remembered by itself."""
-        self._since = {}
-        return Tidying(
-            size=self.size,
-            over={run: known.ready for run, known in self._loose.items() if known.ready is not None},
-            forgotten=frozenset(self._forgotten),
-            segment=self._segment_last + 1,
-            toolsets=self.lists.begin(),
-            staying=frozenset(known.toolset for known in self._loose.values() if known.ready is None and known.toolset),
-        )
+    def begin(self) -> Generator[None, None, Tidying]:
+        """Say, in steps, what there is to tidy up; until `end` or `leave` what is added is remembered by itself.
 
-    def leave(self) -> None:
+        Records may be added and runs settled between the steps: what was added since the first one stays.
+        """
+        since: dict[RunId, list[Span]] = {}
+        self._since = since
+        size, toolsets = self.size, self.lists.begin()
+        forgotten, self._forgotten = self._forgotten, set()
+        over: dict[RunId, Over] = {}
+        staying: set[str] = set()
+        for run in self._in_steps(list(self._loose)):
+            if run is None:
+                yield
+            elif (known := self._loose.get(run)) is None:
+                staying.update(toolsets)  # it was forgotten meanwhile: its lines stay this once, whatever they name
+            elif known.ready is not None and run not in since:
+                over[run] = known.ready
+            elif known.toolset:
+                staying.add(known.toolset)
+        segment = self._segment_last + 1
+        return Tidying(size=size, over=over, forgotten=forgotten, segment=segment, toolsets=toolsets, staying=staying)
+
+    def leave(self, plan: Tidying) -> None:
         """Nothing came of it."""
         self._since = None
+        self._forgotten |= plan.forgotten
         self.lists.leave()
 
-    def end(self, plan: Tidying, done: Tidied) -> Iterator[None]:
+    def end(self, plan: Tidying, done: Tidied) -> Generator[None, None, None]:
         """Take over, in steps, what came of it: from the first one on the main file is another one.
 
         Records may be added and runs settled between the steps. Until the last one `where` is not to be asked. What the
-        plan holds of runs is let go with them: all of it at once would be a long step, too.
+        plan and what came of it hold of runs is let go with them: all of it at once would be a long step, too.
         """
         before, self._since = self._since or {}, {}
         shift = done.size - plan.size
@@ -288,21 +300,22 @@ class Book:
         self._segment_last = plan.segment
         if done.pieces:
             self._segments.setdefault(plan.segment, 0)
-        for place, (run, known) in enumerate(list(self._loose.items()), start=1):
-            if self._known.get(run) is known:  # it may have been forgotten meanwhile
+        for run in self._in_steps(list(self._loose)):
+            if run is None:
+                yield
+                continue
+            known = self._loose.get(run)
+            if known is not None:  # else it was forgotten meanwhile
                 moved = [Span(span.offset + shift, span.length) for span in before.get(run, ())]
                 self._move(run, known, done, moved + self._since.get(run, []))
             plan.over.pop(run, None)
-            if place % AT_ONCE == 0:
-                yield
         self._since = None
-        self._forgotten -= plan.forgotten
         self.waste = len(self._forgotten) * SHORT_LINE_BYTES
         self.waste += sum(known.waste() for known in self._loose.values() if known.ready is not None)
 
     def _move(self, run: RunId, known: Known, done: Tidied, later: list[Span]) -> None:
         """Note where a run's lines stand now. `later`: those that came since the compaction began."""
-        pieces = done.pieces.get(run, ())
+        pieces = done.pieces.pop(run, ())
         for piece in pieces:
             self._count(piece, 1)
         if pieces:
@@ -313,6 +326,14 @@ class Book:
             del self._loose[run]
         elif known.ready is not None:
             known.ready = Over(known.ready.short, known.pieces, known.length(), known.toolset)
+
+    @staticmethod
+    def _in_steps(runs: Sequence[RunId]) -> Iterator[RunId | None]:
+        """Yield runs, and None where a step ends."""
+        for place, run in enumerate(runs, start=1):
+            yield run
+            if place % AT_ONCE == 0:
+                yield None
 
     def dead_segments(self) -> Sequence[int]:
         """Return the segments that no run needs any more, once."""

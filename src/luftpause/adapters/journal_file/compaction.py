@@ -65,7 +65,7 @@ class Compaction:
         self._folder.remove(NEW)
         file = self._file = self._folder.open(NEW)
         pieces = self._places()
-        moved: dict[RunId, list[bytes]] = {run: [] for run in pieces}
+        moved: dict[RunId, list[bytes]] = {}
         lists: dict[str, bytes] = {}
         spans: dict[RunId, list[Span]] = {}
         toolsets: dict[str, Span] = {}
@@ -86,7 +86,7 @@ class Compaction:
             stays = line
             if run is not None and run in pieces:
                 if not is_condensed(line):
-                    moved[run].append(line)
+                    moved.setdefault(run, []).append(line)
                 if run in shortened:
                     continue
                 shortened.add(run)
@@ -157,7 +157,7 @@ class Compaction:
         self, lists: dict[str, bytes], moved: dict[RunId, list[bytes]], pieces: dict[RunId, tuple[Piece, ...]]
     ) -> None:
         """Write the lists of tools and the moved lines into the new segment, run by run."""
-        if not moved:
+        if not pieces:
             return
         name = segment_name(self._plan.segment)
         self._folder.remove(name)
@@ -167,10 +167,10 @@ class Compaction:
                 if len(lists.get(digest, b"")) != self._plan.toolsets[digest].length:
                     raise OSError(f"{MAIN} holds another list of tools than was written")
                 segment.append(lists[digest])
-            for run in list(moved):
+            for run, places in pieces.items():
                 self._pace.breathe()
-                data = b"".join(moved.pop(run))  # let go one by one: all at once would hold up the other threads
-                if len(data) != pieces[run][-1].length:
+                data = b"".join(moved.pop(run, ()))  # let go one by one: all at once would hold up the other threads
+                if len(data) != places[-1].length:
                     raise OSError(f"{MAIN} holds other lines of {run} than were written")
                 segment.append(data)
             segment.sync()

@@ -7,9 +7,9 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar, cast
 
 from luftpause.adapters.journal_file.book import Book, Retention, Tidied, Tidying
 from luftpause.adapters.journal_file.compaction import MAIN, Compaction, StoppedError, segment_name
@@ -27,6 +27,7 @@ from luftpause.ports.clock import WallClock
 from luftpause.ports.journal import JournalFailedError, Loaded, StaleAppendError
 
 ONCE_FAILED: Final = "nothing more is kept; start the runtime again once the disk has room and is sound"
+T = TypeVar("T")
 logger = logging.getLogger("luftpause.journal")
 
 
@@ -193,7 +194,7 @@ class FileJournal:
 
     async def _tidy(self, journal: _Open) -> None:
         book, writer = journal.book, journal.writer
-        plan = book.begin()
+        plan = await _step_by_step(book.begin())
         runs = len(plan.over)
         work = Compaction(self._folder, plan, journal.stop)
         try:
@@ -203,7 +204,7 @@ class FileJournal:
             await journal.exchange
         except (OSError, StoppedError) as error:
             journal.exchange = None
-            book.leave()
+            book.leave(plan)
             journal.tidy_from = 2 * book.waste
             if isinstance(error, OSError):  # else the journal is closing, and the next start finds as much to do
                 logger.warning("journal_not_compacted", extra={"error": str(error)})
@@ -220,12 +221,21 @@ class FileJournal:
     async def _exchange(self, journal: _Open, work: Compaction, plan: Tidying, done: Tidied) -> None:
         """Let the new main file be the one, and the loop go on while it is taken over where each line stands."""
         await journal.writer.exchange(work.follow, self._folder.sync)
-        for _ in journal.book.end(plan, done):
-            await asyncio.sleep(0)
+        await _step_by_step(journal.book.end(plan, done))
 
     def _remove(self, segments: Iterable[int]) -> None:
         for segment in segments:
             self._folder.remove(segment_name(segment))
+
+
+async def _step_by_step(steps: Generator[None, None, T]) -> T:
+    """Let the loop go on between any two steps, and return what comes of them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(T, end.value)
+        await asyncio.sleep(0)
 
 
 def _failed(error: OSError) -> JournalFailedError:

@@ -54,7 +54,7 @@ class _Turn:
     def in_run(self) -> bool:
         """Whether it changes its run, once it has its place."""
         is_generative = self.placement is not None and self.placement.kind is ReplicaKind.GENERATIVE
-        return is_generative and self.offer.shape is TurnShape.IN_RUN
+        return is_generative and self.offer.shape.in_run
 
     @property
     def model(self) -> ModelName:
@@ -113,6 +113,9 @@ class Ledger:
             return
         part = known.run, known.model
         run = self._runs.get(part)
+        if run is not None and known.offer.shape is TurnShape.ASIDE and run.phase is RunPhase.PAUSED:
+            known.offer = replace(known.offer, shape=TurnShape.ALONE)
+            return
         if run is None:
             run = self._runs[part] = _Run(known.offer, placement.replica, RunPhase.GENERATING, 1, now)
             self._models_of.setdefault(known.run, set()).add(known.model)
@@ -239,7 +242,10 @@ class Ledger:
         run.in_flight = max(0, run.in_flight - 1)
         run.ended = now
         run.marks = (*run.marks, *marks[:MARKS_MAX])[-max(MARKS_KEPT, min(len(marks), MARKS_MAX)) :]
-        run.tools = tools[:TOOLS_MAX]
+        if known.offer.shape is TurnShape.ASIDE and run.tools:  # one that ended meanwhile is out on these
+            phase = RunPhase.PAUSED
+        else:
+            run.tools = tools[:TOOLS_MAX]
         if run.in_flight == 0:
             run.phase = phase
         self._runs.move_to_end(part)

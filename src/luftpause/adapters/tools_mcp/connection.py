@@ -26,7 +26,7 @@ from mcp_types import (
 )
 
 from luftpause.adapters.tools_mcp.changes import PAUSE_S, Changes, first_of
-from luftpause.adapters.tools_mcp.isolation import Break, break_of
+from luftpause.adapters.tools_mcp.isolation import Break, End, break_of
 from luftpause.adapters.tools_mcp.patience import Patience
 from luftpause.adapters.tools_mcp.results import failure, outcome_of
 from luftpause.adapters.tools_mcp.slots import NoRoomError, Slots
@@ -35,6 +35,8 @@ from luftpause.ports.tools import ToolOutcome
 
 LISTED_TOOLS_MAX: Final = 1000
 _LONG_WAIT_S: Final = 1.0
+_LAST_ANSWERS_S: Final = 1.0
+"""Of a connection that ended, answers may be on their way still."""
 _TRIES_MAX: Final = 3
 _STREAM_BROKE: Final = ("SSE stream ", "Connection closed")
 """How the SDK says that an answer will never come. A server may say so too, of its own call."""
@@ -166,7 +168,7 @@ class ServerConnection:
             while not task.done() and not gone.done() and (left_s := patience.left_s) > 0:
                 await asyncio.wait({task, gone}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
             if not task.done() and gone.done():
-                await asyncio.wait({task}, timeout=1.0)  # its answer may be on its way still
+                await asyncio.wait({task}, timeout=_LAST_ANSWERS_S)
                 if not task.done():
                     raise _BrokeOffError
             if not task.done():
@@ -201,25 +203,33 @@ class ServerConnection:
         return link.lost.is_set() or (bool(self.spec.url) and error.message.startswith(_STREAM_BROKE))
 
     async def _own(self) -> None:
-        backoff_s = self.spec.backoff_s
+        backoff_s, at_once = self.spec.backoff_s, False
         clock = asyncio.get_running_loop().time
         while True:
             began = clock()
-            if await self._hold() and clock() - began >= self.spec.settled_s:
-                backoff_s = self.spec.backoff_s
+            ended = await self._hold()
+            if ended is not None and clock() - began >= self.spec.settled_s:
+                backoff_s, at_once = self.spec.backoff_s, False
             if self._is_closing:  # the SDK's own cancelling may have swallowed ours
                 return
-            await asyncio.sleep(backoff_s)
-            backoff_s = min(backoff_s * 2, self.spec.backoff_max_s)
+            # Whoever forgets a session takes a new one: it is opened at once, but not twice in a row.
+            at_once = ended is End.FORGOTTEN and not at_once
+            if not at_once:
+                await asyncio.sleep(backoff_s)
+                backoff_s = min(backoff_s * 2, self.spec.backoff_max_s)
 
-    async def _hold(self) -> bool:
-        """Connect and stay until the connection is lost. False when it never came about."""
+    async def _hold(self) -> End | None:
+        """Connect, stay until the connection ends and return how it did. None when it never came about."""
         lost, changes = asyncio.Event(), Changes()
+        ended = End.LOST
 
-        def end() -> None:
+        def end(how: End) -> None:
+            nonlocal ended
+            if not lost.is_set():
+                ended = how
             lost.set()
             if self._link is not None and self._link.lost is lost:
-                self._let_go("the connection was lost")
+                self._let_go(how.value)
 
         connected = False
         try:
@@ -234,21 +244,23 @@ class ServerConnection:
                     self._tried.set()
                     logger.info("tool_server_connected", extra={"server": self.spec.name, "tools": len(self.tools)})
                     await self._keep_listed(client, lost, changes)
-            self._report("the connection was lost")
+                    if ended is End.FORGOTTEN and self._calls:  # other calls are about to be told the same
+                        await asyncio.wait(self._calls, timeout=_LAST_ANSWERS_S)
+            self._report(ended.value)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            self._report("the connection was lost")
+            self._report(ended.value)
         except (Exception, BaseExceptionGroup) as error:  # the SDK raises whatever its transports do
             logger.debug("tool_server_error", extra={"server": self.spec.name}, exc_info=True)
             self._report(_innermost(error))
         finally:
             lost.set()
             self._tried.set()
-        return connected
+        return ended if connected else None
 
-    def _client(self, end: Callable[[], None], changes: Changes) -> Client:
+    def _client(self, end: Callable[[End], None], changes: Changes) -> Client:
         return Client(transport(self.spec, end), client_info=None, message_handler=changes.heard)
 
     async def _keep_listed(self, client: Client, lost: asyncio.Event, changes: Changes) -> None:

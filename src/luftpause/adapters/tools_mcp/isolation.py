@@ -2,7 +2,8 @@
 
 So an exchange that breaks is turned into an answer that says so, for its own call only. The connection ends when the
 server cannot be reached at all, or has forgotten our session; that is seen in the exchange itself, never in the text
-of an answer.
+of an answer. By the protocol a 404 says that the session is forgotten, but some servers say it of one call alone: so
+the session is asked once more, with a ping, before everybody's connection is given up for it.
 """
 
 import asyncio
@@ -40,14 +41,18 @@ _KEY_HEADER: Final = "idempotency-key"
 
 _PLAIN_KEY: Final = re.compile(r"[!-~]{1,255}")
 _SESSION_HEADER: Final = "mcp-session-id"
+_REFUSED: Final = 400
 _NOT_FOUND: Final = 404
 _CALL: Final = "tools/call"
 _GATEWAYS: Final = (502, 504)
 """What a proxy says for a server that got the request and gave no answer."""
 
+_PING: Final = b'{"jsonrpc":"2.0","id":"is-this-session-known","method":"ping"}'
 _REFUSAL_CHARS: Final = 200
+_OF_ONE_CALL: Final = ("content-length", _KEY_HEADER, TRACE_FIELD)
 _KEPT_HEADERS: Final = ("content-type", _SESSION_HEADER, "location", "www-authenticate")
-_FAREWELL_S: Final = 5.0
+_COURTESY_S: Final = 5.0
+"""So long may take what is no call of anybody's."""
 _MARK: Final = secrets.token_urlsafe(16)
 """Tells our own answers from a server's: no server can know it."""
 
@@ -77,6 +82,13 @@ class Break(Enum):
     UNKNOWN = "the server may have seen it"
 
 
+class End(Enum):
+    """How a connection ended."""
+
+    LOST = "the connection was lost"
+    FORGOTTEN = "the server forgot the session"
+
+
 class IsolatingClient(AsyncClient):
     """An HTTP client that never raises for what happens to a single POST.
 
@@ -90,7 +102,7 @@ class IsolatingClient(AsyncClient):
 
     def __init__(
         self,
-        on_end: Callable[[], None],
+        on_end: Callable[[End], None],
         headers: Mapping[str, str],
         *,
         connect_timeout_s: float,
@@ -112,7 +124,7 @@ class IsolatingClient(AsyncClient):
     ) -> Response:
         """Send a request; what breaks a POST comes back as an answer that `break_of` knows."""
         # A farewell is a courtesy: nobody waits long for it.
-        patience_s = _FAREWELL_S if request.method == "DELETE" else None
+        patience_s = _COURTESY_S if request.method == "DELETE" else None
         call = _call_in(request.content) if request.method == "POST" else None
         if call is not None:
             request.headers.update(_headers_of(call))
@@ -120,15 +132,16 @@ class IsolatingClient(AsyncClient):
             async with asyncio.timeout(patience_s):
                 response = await super().send(request, stream=stream, auth=auth, follow_redirects=follow_redirects)
         except (ConnectError, ConnectTimeout) as error:
-            self._on_end()
+            self._on_end(End.LOST)
             return _broken(request, Break.NOT_SENT, error)
         except TransportError as error:
             if request.method != "POST":
                 raise
             return _broken(request, Break.UNKNOWN, error)
-        if response.status_code == _NOT_FOUND and _SESSION_HEADER in request.headers and request.method == "POST":
+        in_session = _SESSION_HEADER in request.headers and request.method == "POST"
+        if in_session and response.status_code == _NOT_FOUND and not await self._is_known(request):
             await response.aclose()
-            self._on_end()
+            self._on_end(End.FORGOTTEN)
             return _broken(request, Break.NOT_SENT, None)
         plain = response.stream if "content-encoding" not in response.headers else None
         if _is_stream(response) and isinstance(plain, AsyncByteStream):
@@ -142,6 +155,19 @@ class IsolatingClient(AsyncClient):
             return _broken(request, Break.UNKNOWN, error)
         finally:
             await response.aclose()
+
+    async def _is_known(self, request: Request) -> bool:
+        """Ask whether the server knows the session of a request; if in doubt it does not."""
+        headers = {name: value for name, value in request.headers.items() if name not in _OF_ONE_CALL}
+        try:
+            async with asyncio.timeout(_COURTESY_S):
+                answer = await super().send(
+                    self.build_request("POST", request.url, headers=headers, content=_PING), stream=True
+                )
+                await answer.aclose()
+        except (TransportError, TimeoutError):
+            return False
+        return answer.status_code < _REFUSED
 
     async def _whole(self, request: Request, response: Response) -> Response:
         """Return an answer with its whole body, so that it cannot break in the hands of the SDK."""
@@ -192,7 +218,7 @@ def _told(request: Request, response: Response) -> Response:
 
     What a gateway answers for a server that gave no answer says nothing of what that did.
     """
-    if response.status_code < 400 or _is_refusal(response.content):
+    if response.status_code < _REFUSED or _is_refusal(response.content):
         return response
     said = f"HTTP {response.status_code} {response.text[:_REFUSAL_CHARS]}".strip()
     if response.status_code in _GATEWAYS:
@@ -215,7 +241,7 @@ def _too_long(request: Request, most: int) -> Response:
 
 
 def _broken(request: Request, how: Break, cause: Exception | None) -> Response:
-    told = "the server forgot the session" if cause is None else str(cause) or type(cause).__name__
+    told = End.FORGOTTEN.value if cause is None else str(cause) or type(cause).__name__
     error = {"code": CONNECTION_CLOSED, "message": told, "data": {"mark": _MARK, "break": how.value}}
     body = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
     return Response(502, headers={"content-type": "application/json"}, content=body, request=request)

@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX, Streams, child_streams
-from luftpause.adapters.tools_mcp.isolation import IsolatingClient
+from luftpause.adapters.tools_mcp.isolation import End, IsolatingClient
 from luftpause.adapters.tools_mcp.listing import tidy
 
 INHERITED: Final = ("PATH", "HOME", "LANG", "TMPDIR")
@@ -58,7 +58,7 @@ def child_environment(extra: Mapping[str, str], ours: Mapping[str, str]) -> dict
 
 
 @asynccontextmanager
-async def transport(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncIterator[Streams]:
+async def transport(spec: ToolServerSpec, on_end: Callable[[End], None]) -> AsyncIterator[Streams]:
     """Open the way to a server. `on_end` is called when the way ends by itself, and never for what a server says."""
     async with _child(spec) if spec.command else _remote(spec, on_end) as (read, write):
         sender, receiver = create_memory_object_stream[SessionMessage | Exception](0)
@@ -73,7 +73,7 @@ async def transport(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncIt
                             tidy(item.message, spec.name)
                         await sender.send(item)
                 except EndOfStream:
-                    on_end()
+                    on_end(End.LOST)
                 except (BrokenResourceError, ClosedResourceError):
                     return  # our own side was closed first
 
@@ -96,7 +96,7 @@ async def _child(spec: ToolServerSpec) -> AsyncIterator[Streams]:
 
 
 @asynccontextmanager
-async def _remote(spec: ToolServerSpec, on_end: Callable[[], None]) -> AsyncIterator[Streams]:
+async def _remote(spec: ToolServerSpec, on_end: Callable[[End], None]) -> AsyncIterator[Streams]:
     headers = {"Authorization": f"Bearer {spec.token}"} if spec.token else {}
     async with (
         IsolatingClient(

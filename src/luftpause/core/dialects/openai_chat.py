@@ -22,6 +22,7 @@ from luftpause.core.dialects.request import (
     parsed,
     read_members,
     reply_max_in,
+    shape_in,
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
@@ -39,17 +40,19 @@ class OpenAiChat:
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`. Echoed tool-call ids cost about as much again as the rest."""
         del path
-        members = read_members(body, _WANTED, "messages")
+        members = read_members(body, _WANTED, "messages", *_TOOLS)
         model, stream = model_in(members), stream_in(members)
         reply_max = reply_max_in(members, "max_completion_tokens", "max_tokens")
+        shape = shape_in(members, body, _TOOLS, _CALLS)
         if not with_identity:
-            return Peek(model=model, stream=stream, reply_max=reply_max)
+            return Peek(model=model, stream=stream, reply_max=reply_max, shape=shape)
         return Peek(
             model=model,
             stream=stream,
             tool_calls=_echoed(members.get("messages")),
             cache_key=cache_key_in(members),
             reply_max=reply_max,
+            shape=shape,
         )
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
@@ -74,6 +77,9 @@ class OpenAiChat:
 
 
 _WANTED: Final = ("model", "stream", "prompt_cache_key", "max_completion_tokens", "max_tokens")
+
+_TOOLS: Final = ("tools", "functions")
+_CALLS: Final = (b'"tool_calls"', b'"tool_call_id"', b'"function_call"')
 
 
 def _echoed(messages: object) -> tuple[ToolCallId, ...]:

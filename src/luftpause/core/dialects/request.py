@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from luftpause.core.model.ids import ModelName
+from luftpause.core.model.turns import TurnShape
 
 MODEL_CHARS_MAX: Final = 512
 CACHE_KEY_CHARS_MAX: Final = 256
@@ -28,13 +29,13 @@ class BadRequestError(Exception):
     """The body is no request that could be routed. The message is for the client."""
 
 
-def read_members(body: bytes, wanted: Iterable[str], raw: str) -> Mapping[str, object]:
+def read_members(body: bytes, wanted: Iterable[str], *raw: str) -> Mapping[str, object]:
     """Return members of the top-level object, those that are there.
 
     Args:
         body: the request body as it came.
         wanted: the members to decode.
-        raw: the member to leave as it was written, as a `Raw`; from an odd body it is decoded, objects as `Pairs`.
+        raw: members to leave as they were written, as `Raw`s; from an odd body they are decoded, objects as `Pairs`.
 
     Raises:
         BadRequestError: not a JSON object, or a repeated key.
@@ -104,7 +105,27 @@ def reply_max_in(members: Mapping[str, object], *names: str) -> int:
     return 0
 
 
-def _members(body: bytes, wanted: Iterable[str], raw: str) -> Mapping[str, object]:
+def shape_in(members: Mapping[str, object], body: bytes, tools: Iterable[str], calls: Iterable[bytes]) -> TurnShape:
+    """Return how a request stands to its run: aside, where it offers no tools and no calls are told of in it.
+
+    Args:
+        members: as `read_members` returned them; those that offer tools may be raw.
+        body: the request body as it came.
+        tools: the members that offer tools.
+        calls: names of what tells of calls, quotes included: inside a string those are escaped.
+    """
+    for name in tools:
+        offered = members.get(name)
+        if len(offered) > _NO_TOOLS_BYTES if isinstance(offered, Raw) else offered:
+            return TurnShape.IN_RUN
+    return TurnShape.IN_RUN if any(call in body for call in calls) else TurnShape.ASIDE
+
+
+_NO_TOOLS_BYTES: Final = len(b"null")
+"""A list of tools is longer."""
+
+
+def _members(body: bytes, wanted: Iterable[str], raw: Iterable[str]) -> Mapping[str, object]:
     try:
         raws = _DECODE_MEMBERS(body)
     except msgspec.ValidationError as error:
@@ -113,8 +134,9 @@ def _members(body: bytes, wanted: Iterable[str], raw: str) -> Mapping[str, objec
         return _odd_members(body, str(error))
     _refuse_repeats(body, raws)
     members: dict[str, object] = {}
-    if raw in raws:
-        members[raw] = raws[raw]
+    for key in raw:
+        if key in raws:
+            members[key] = raws[key]
     try:
         for key in wanted:
             if key in raws:

@@ -23,10 +23,18 @@ class TurnShape(Enum):
 
     IN_RUN = "in-run"
     """A turn of a run: it goes where the run's prefix is, and leaves the run paused or idle."""
+    ASIDE = "aside"
+    """One that offers no tools and answers none, such as a harness's question for a title. While its run is out on a
+    tool it stands alone; else it is a turn of the run like any other, but for a pause that begins meanwhile."""
     ALONE = "alone"
     """A request by itself: admitted like any other, and no run is changed by it."""
     ERRAND = "errand"
     """A question that an engine answers beside its batch: alone, and full replicas take it too."""
+
+    @property
+    def in_run(self) -> bool:
+        """Whether it changes its run, as long as nothing else is known of that."""
+        return self is TurnShape.IN_RUN or self is TurnShape.ASIDE
 
     __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
 

@@ -32,12 +32,15 @@ from luftpause.core.processes.events import (
 from luftpause.core.processes.reasons import EndReason, Failure, FailureKind, StartReason, StopReason
 from luftpause.core.processes.state import (
     PROBE_SHARE,
+    WORK_SHARE,
     BackingOff,
     EngineProcess,
     Exited,
     Ready,
+    Silence,
     Starting,
     Stopping,
+    ready,
 )
 
 
@@ -77,7 +80,9 @@ def next_deadline(state: EngineProcess) -> Instant | None:
             return kill_at
         case BackingOff(until=until):
             return until
-        case Ready() | Exited():
+        case Ready(probe_at=probe_at):
+            return probe_at
+        case Exited():
             return None
         case _:
             assert_never(state.phase)
@@ -96,7 +101,7 @@ def _process_event(
         case ProbeSucceeded():
             return _probe_succeeded(state, now)
         case ProbeFailed():
-            return _probe_failed(state, now)
+            return _probe_failed(state, event, now)
         case ProgressSeen():
             return _progress_seen(state, now)
         case _:
@@ -136,12 +141,12 @@ def _stop_requested(state: EngineProcess, now: Instant) -> Decision:
 def _woke_up(state: EngineProcess, now: Instant) -> Decision:
     phase = state.phase
     deadline = next_deadline(state)
-    if isinstance(phase, Ready | Exited) or deadline is None or now < deadline:
+    if isinstance(phase, Exited) or deadline is None or now < deadline:
         return Decision(state)
     match phase:
         case Starting(ready_by=ready_by) if now >= ready_by:
             return _stop(state, spawned=True, why=StopReason.NOT_READY, now=now)
-        case Starting():
+        case Starting() | Ready():
             return _probe(state, phase)
         case Stopping(why=why):
             kill = SignalProcess(attempt=state.attempt, signal=StopSignal.KILL, why=why)
@@ -169,6 +174,8 @@ def _exited(state: EngineProcess, event: ProcessExited, now: Instant) -> Decisio
         case Stopping(why=StopReason.REQUESTED):
             stopped = _end(state, Exited(since=now, why=EndReason.STOPPED))
             return Decision(stopped.state, (*stopped.actions, ReportStopped(attempt=state.attempt)))
+        case Stopping(why=StopReason.HUNG):
+            kind = FailureKind.HUNG
         case Stopping():
             kind = FailureKind.NOT_READY_IN_TIME
         case Starting():
@@ -183,19 +190,51 @@ def _exited(state: EngineProcess, event: ProcessExited, now: Instant) -> Decisio
 
 
 def _probe_succeeded(state: EngineProcess, now: Instant) -> Decision:
-    if not isinstance(state.phase, Starting) or state.phase.probe_at is not None or not state.phase.spawned:
+    phase = state.phase
+    if not _is_probed(state):
         return Decision(state)
-    ready = replace(state, phase=Ready(since=now), failures=0, registered=True)
-    return Decision(ready, (Register(attempt=state.attempt),))
+    if isinstance(phase, Ready):
+        return Decision(replace(state, phase=ready(state.limits, since=phase.since, now=now)))
+    is_up = replace(state, phase=ready(state.limits, since=now, now=now), failures=0, registered=True)
+    return Decision(is_up, (Register(attempt=state.attempt),))
 
 
-def _probe_failed(state: EngineProcess, now: Instant) -> Decision:
-    if not isinstance(state.phase, Starting) or state.phase.probe_at is not None or not state.phase.spawned:
+def _probe_failed(state: EngineProcess, event: ProbeFailed, now: Instant) -> Decision:
+    if not _is_probed(state):
         return Decision(state)
+    if isinstance(state.phase, Ready):
+        return _stayed_silent(state, state.phase, event.worked_s, now)
+    assert isinstance(state.phase, Starting), "nothing else is probed"
     limits = state.limits
     shared_s = min((now - state.phase.since) * PROBE_SHARE, limits.probe_period_s_max)
     probe_at = Instant(now + max(shared_s, limits.probe_period_s))
     return Decision(replace(state, phase=replace(state.phase, probe_at=probe_at)))
+
+
+def _is_probed(state: EngineProcess) -> bool:
+    """Say whether a probe is out whose answer matters."""
+    match state.phase:
+        case Starting(spawned=spawned, probe_at=probe_at):
+            return spawned and probe_at is None
+        case Ready(probe_at=probe_at):
+            return state.limits.silent_s is not None and probe_at is None
+        case Stopping() | BackingOff() | Exited():
+            return False
+        case _:
+            assert_never(state.phase)
+
+
+def _stayed_silent(state: EngineProcess, phase: Ready, worked_s: float | None, now: Instant) -> Decision:
+    """Take in that a ready engine did not answer: one that is at work, or of which nobody can tell, may be busy."""
+    limits, silence = state.limits, phase.silence
+    assert limits.silent_s is not None, "else it is not probed"
+    if worked_s is None:
+        silence = None
+    elif silence is None or worked_s - silence.worked_s > WORK_SHARE * (now - silence.since):
+        silence = Silence(since=now, worked_s=worked_s)
+    elif now - silence.since >= limits.silent_s:
+        return _stop(state, spawned=True, why=StopReason.HUNG, now=now)
+    return Decision(replace(state, phase=ready(limits, since=phase.since, now=now, silence=silence)))
 
 
 def _progress_seen(state: EngineProcess, now: Instant) -> Decision:
@@ -212,7 +251,7 @@ def _start(state: EngineProcess, why: StartReason, now: Instant) -> Decision:
     return Decision(replace(state, phase=phase, attempt=attempt), (StartProcess(attempt=attempt, why=why),))
 
 
-def _probe(state: EngineProcess, phase: Starting) -> Decision:
+def _probe(state: EngineProcess, phase: Starting | Ready) -> Decision:
     probing = replace(state, phase=replace(phase, probe_at=None))
     return Decision(probing, (ProbeProcess(attempt=state.attempt),))
 

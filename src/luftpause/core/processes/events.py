@@ -48,9 +48,14 @@ class ProbeSucceeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeFailed:
-    """The engine did not answer its health probe, or not with a 200."""
+    """The engine did not answer its health probe, or not with a 200.
+
+    Attributes:
+        worked_s: processor time that its processes have taken since they began, seconds; None where nobody can tell.
+    """
 
     attempt: int
+    worked_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

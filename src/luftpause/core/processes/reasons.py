@@ -17,6 +17,7 @@ class StopReason(Enum):
 
     REQUESTED = "asked to stop"
     NOT_READY = "was not ready in time"
+    HUNG = "answered no probe any more and did nothing"
 
 
 class EndReason(Enum):
@@ -34,6 +35,7 @@ class FailureKind(Enum):
     EXITED_WHILE_STARTING = "ended before it was ready"
     NOT_READY_IN_TIME = "was not ready in time"
     EXITED_WHILE_READY = "ended while it served"
+    HUNG = "hung: it answered no probe any more, did nothing, and was ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ def explain(failure: Failure) -> str:
     """Return the failure as one sentence without its full stop; the last line of output is the likeliest cause."""
     last = failure.tail[-1] if failure.tail else ""
     match failure.kind:
-        case FailureKind.COULD_NOT_START | FailureKind.NOT_READY_IN_TIME:
+        case FailureKind.COULD_NOT_START | FailureKind.NOT_READY_IN_TIME | FailureKind.HUNG:
             status = ""
         case FailureKind.EXITED_WHILE_STARTING | FailureKind.EXITED_WHILE_READY:
             status = f" ({_status(failure.code)})"

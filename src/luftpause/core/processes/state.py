@@ -16,6 +16,12 @@ BACKOFF_S: Final = (2.0, 4.0, 8.0)
 PROBE_SHARE: Final = 0.02
 """A readiness probe follows the one before after this share of the time that the start has taken."""
 
+PROBES_A_SILENCE: Final = 6
+"""A ready engine is probed so often before its silence counts."""
+
+WORK_SHARE: Final = 0.01
+"""Who used more of one processor than this is at work, however silent: nothing but a computation takes its time."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -28,6 +34,8 @@ class Limits:
             the start has taken, so that asking costs a quick start little delay and a slow one little work.
         probe_period_s_max: the longest such pause, seconds.
         backoff_s: pauses before restarts in a row, seconds; as many restarts as entries, and without any no restart.
+        silent_s: an engine that was ready has failed when it answered no probe for so long, and did no work meanwhile,
+            seconds; None: it is not probed any more once it was ready.
     """
 
     readiness_timeout_s: float
@@ -35,6 +43,7 @@ class Limits:
     probe_period_s: float = 0.005
     probe_period_s_max: float = 0.05
     backoff_s: tuple[float, ...] = BACKOFF_S
+    silent_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +62,25 @@ class Starting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
-    """It answered its probe."""
+class Silence:
+    """It answered no probe since then, and `worked_s` is how long it had been at work before, seconds."""
 
     since: Instant
+    worked_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """It answered its probe.
+
+    Attributes:
+        probe_at: when to probe next; None while a probe is out, and where it is not probed any more.
+        silence: how long it has answered nothing and done nothing; None while it answers, or nobody can tell.
+    """
+
+    since: Instant
+    probe_at: Instant | None = None
+    silence: Silence | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +138,15 @@ class EngineProcess:
 
 def running_already(limits: Limits, now: Instant) -> EngineProcess:
     """Return the state of an engine that an earlier launcher started, and that was just seen to be ready."""
-    return EngineProcess(limits=limits, phase=Ready(since=now), attempt=1, registered=True)
+    return EngineProcess(limits=limits, phase=ready(limits, since=now, now=now), attempt=1, registered=True)
+
+
+def ready(limits: Limits, *, since: Instant, now: Instant, silence: Silence | None = None) -> Ready:
+    """Return the phase of an engine that was just probed, and is ready."""
+    probe_at = None
+    if limits.silent_s is not None:
+        probe_at = Instant(now + max(limits.silent_s / PROBES_A_SILENCE, limits.probe_period_s_max))
+    return Ready(since=since, probe_at=probe_at, silence=silence)
 
 
 def never_started(limits: Limits, now: Instant) -> EngineProcess:

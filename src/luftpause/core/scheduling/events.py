@@ -58,7 +58,7 @@ class TurnArrived:
     @property
     def in_run(self) -> bool:
         """Whether it changes a run: single-pass turns never do."""
-        return self.kind is ReplicaKind.GENERATIVE and self.shape is TurnShape.IN_RUN
+        return self.kind is ReplicaKind.GENERATIVE and self.shape.in_run
 
     @property
     def part(self) -> tuple[RunId, ModelName]:

@@ -47,8 +47,7 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     if refusal is not None:
         draft.order(RefuseTurn(turn=arrival.turn, why=refusal))
         return
-    if arrival.age_s != age_in(arrival.age_s):  # it goes into the state, which must be comparable and writable
-        arrival = replace(arrival, age_s=age_in(arrival.age_s))
+    arrival = _as_it_counts(draft, arrival)
     policy = draft.limits.working_set
     if policy is not None and policy.trees:
         arrival = as_in_its_tree(draft, arrival)
@@ -194,6 +193,17 @@ def _choose(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, nee
     return chosen
 
 
+def _as_it_counts(draft: Draft, arrival: TurnArrived) -> TurnArrived:
+    """Return a turn with an age that means something, and alone where it is aside and its run out on a tool."""
+    if arrival.age_s != age_in(arrival.age_s):  # it goes into the state, which must be comparable and writable
+        arrival = replace(arrival, age_s=age_in(arrival.age_s))
+    if arrival.shape is TurnShape.ASIDE:
+        run = draft.runs.get(arrival.part)
+        if run is not None and run.paused:
+            return replace(arrival, shape=TurnShape.ALONE)
+    return arrival
+
+
 def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:
     draft.renew((turn,), now)
     in_flight = draft.turns.get(turn)
@@ -261,6 +271,8 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, finished: TurnFinishe
         # It answered, so it lives and holds the prefix, whatever a probe said meanwhile.
         home, home_epoch = turn.replica, replica.epoch
     paused = finished is not None and bool(finished.tool_calls)
+    if arrival.shape is TurnShape.ASIDE:
+        paused = paused or run.paused
     tools = () if finished is None else finished.tools
     out_on = draft.tools.slowest(tools) if paused and not turns and not run.held else None
     run = run._replace(turns=turns, paused=paused, ended_at=now, home=home, home_epoch=home_epoch, out_on=out_on)

@@ -15,7 +15,7 @@ from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said, said_in
 from luftpause.core.dialects.traits import traits_of
 from luftpause.core.model.principals import Principal
-from luftpause.core.model.turns import NO_TRAITS, IdentityKeys, TurnOffer, TurnShape
+from luftpause.core.model.turns import NO_TRAITS, IdentityKeys, TurnOffer
 from luftpause.ports.asgi import ClientLeftError
 from luftpause.ports.engines import Header
 from luftpause.services.dataplane.answers import send_failure
@@ -80,7 +80,7 @@ def _course(
     standing, harness = read.standing, read.harness
     found = target.dialect.peek(target.path, body, with_identity=standing.run is None and not harness.session)
     said = None
-    if standing.run is None and not harness.session and not found.tool_calls and found.shape is TurnShape.IN_RUN:
+    if standing.run is None and not harness.session and not found.tool_calls and found.shape.in_run:
         said = said_in(target.dialect.conversation(body), f"{standing.caller}\0{found.model}")
     offer = _offer(around, standing, harness, found, said, body)
     onward = read.for_engine

@@ -13,7 +13,7 @@ from typing import Final
 from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.traces import TraceContext, context_in
-from luftpause.core.model.turns import TurnOffer, TurnShape
+from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
     TurnAbandoned,
@@ -59,7 +59,7 @@ class _Open:
             words.CLASS: offer.service_class.value,
             words.CALLER: offer.caller,
         }
-        if offer.shape is TurnShape.IN_RUN:
+        if offer.shape.in_run:
             self.attributes[words.OPERATION] = words.CHAT
 
     @property

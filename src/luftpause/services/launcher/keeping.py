@@ -34,7 +34,7 @@ from luftpause.core.processes.events import (
     WokeUp,
 )
 from luftpause.core.processes.reasons import Failure
-from luftpause.core.processes.state import Exited, Limits, never_started, running_already
+from luftpause.core.processes.state import Exited, Limits, Ready, never_started, running_already
 from luftpause.ports.engines import Engines
 from luftpause.ports.processes import (
     CouldNotStartError,
@@ -48,7 +48,7 @@ from luftpause.services.launcher.command_lines import with_port
 from luftpause.services.launcher.instance import Instance, InstanceView
 from luftpause.services.launcher.loading import LoadProgress
 from luftpause.services.launcher.planning import EnginePlan, launch_of
-from luftpause.services.launcher.readiness import answers
+from luftpause.services.launcher.readiness import OK, status_of
 
 _LOG = logging.getLogger("luftpause.launcher")
 Work: TypeAlias = Coroutine[None, None, None]
@@ -165,7 +165,10 @@ class EngineKeeper:
 
     def _limits(self, plan: EnginePlan, backoff_s: tuple[float, ...]) -> Limits:
         return Limits(
-            readiness_timeout_s=plan.readiness_timeout_s, stop_grace_s=self._stop_grace_s, backoff_s=backoff_s
+            readiness_timeout_s=plan.readiness_timeout_s,
+            stop_grace_s=self._stop_grace_s,
+            backoff_s=backoff_s,
+            silent_s=plan.silent_s,
         )
 
     async def _run(self) -> None:
@@ -328,15 +331,19 @@ class EngineKeeper:
 
     async def _probe(self, instance: Instance, attempt: int) -> None:
         plan, running, port = instance.plan, instance.running, instance.port
-        answered = await answers(self._engines, instance.endpoint, plan.health)
+        status = await status_of(self._engines, instance.endpoint, plan.health)
         # A port may answer for a stranger: only an answer while our own process lives, and is who listens, counts.
         # What a command of its own stops need not be a child of ours, a container for one.
-        ready = answered and running is not None and running.alive
+        ready = status == OK and running is not None and running.alive
         if ready and running is not None and not plan.stop_argv:
             ready = await asyncio.to_thread(running.listens_on, port) is not False and running.alive
+        worked_s = None
         if not ready and running is not None:
-            await self._look(instance, attempt, running)
-        event = ProbeSucceeded(attempt=attempt) if ready else ProbeFailed(attempt=attempt)
+            if not isinstance(instance.state.phase, Ready):
+                await self._look(instance, attempt, running)
+            elif not status:
+                worked_s = await asyncio.to_thread(_worked_s, plan, running, port)
+        event = ProbeSucceeded(attempt=attempt) if ready else ProbeFailed(attempt=attempt, worked_s=worked_s)
         self._mailbox.put_nowait((instance, event))
 
     async def _look(self, instance: Instance, attempt: int, running: RunningProcess) -> None:
@@ -356,3 +363,8 @@ class EngineKeeper:
     @staticmethod
     def _now() -> Instant:
         return Instant(asyncio.get_running_loop().time())
+
+
+def _worked_s(plan: EnginePlan, running: RunningProcess, port: int) -> float | None:
+    """Return how long an engine has been at work; None where it may do its work in processes that are none of ours."""
+    return running.worked_s() if not plan.stop_argv and running.listens_on(port) else None

@@ -62,6 +62,7 @@ class EnginePlan:
         device: where it takes its memory.
         memory: what one such process is thought to take there, bytes; 0: nobody knows.
         api_key_env: the variable with the key that it wants to hear; empty: none.
+        silent_s: it has hung when it answered no probe for so long, and did no work, seconds; None: nobody looks.
     """
 
     replica: ReplicaId
@@ -81,6 +82,7 @@ class EnginePlan:
     device: DeviceId = RAM
     memory: int = 0
     api_key_env: str = ""
+    silent_s: float | None = None
 
     def endpoint_at(self, port: int) -> Endpoint:
         """Return where it is asked when it listens on a port."""
@@ -258,6 +260,7 @@ def _instances(
             device=DeviceId(model.device),
             memory=memory // model.instances,
             api_key_env=launcher.api_key_env,
+            silent_s=seconds(launcher.silent_after),
         )
 
 

@@ -8,11 +8,16 @@ from luftpause.ports.engines import EngineBrokeError, EngineRequest, Engines, En
 
 PROBE_S_MAX: Final = 2.0
 """An answer that takes longer is none."""
-_OK: Final = 200
+OK: Final = 200
 
 
 async def answers(engines: Engines, endpoint: Endpoint, health: str) -> bool:
     """Return whether the engine answers its health path with a 200 in time."""
+    return await status_of(engines, endpoint, health) == OK
+
+
+async def status_of(engines: Engines, endpoint: Endpoint, health: str) -> int:
+    """Return with which status the engine answers its health path in time; 0: it does not."""
     request = EngineRequest(method=b"GET", path=health.encode(), headers=(), body=b"")
     try:
         async with asyncio.timeout(PROBE_S_MAX):
@@ -23,5 +28,5 @@ async def answers(engines: Engines, endpoint: Endpoint, health: str) -> bool:
             finally:
                 exchange.close()
     except (EngineUnreachableError, EngineBrokeError, TimeoutError):
-        return False
-    return exchange.status == _OK
+        return 0
+    return exchange.status

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from luftpause.core.model.ids import Instant, ModelName, RunId, TurnId
-from luftpause.core.model.turns import Usage
+from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
     Event,
@@ -158,7 +158,7 @@ class Phases:
             if lane is not None and event.turn in state.turns:
                 self._enter(lane, event.turn, (_DECODE, lane.turns[event.turn][1]), now)
         elif isinstance(event, TurnFinished):
-            pause = (_TOOL, ", ".join(event.tools)) if event.tool_calls else _AT_REST
+            pause = (_TOOL, ", ".join(event.tools)) if event.tool_calls else self._rest(before, event.turn, _AT_REST)
             self._ended(event.turn, pause, now, event.usage)
         elif not isinstance(event, TurnArrived):
             self._follow_others(before, event, now, state)
@@ -170,9 +170,9 @@ class Phases:
     def _follow_others(self, before: State, event: Event, now: Instant, state: State) -> None:
         """Follow what happens more seldom than a turn that goes well."""
         if isinstance(event, TurnFailed):
-            self._ended(event.turn, (_FAILED, ""), now)
+            self._ended(event.turn, self._rest(before, event.turn, (_FAILED, "")), now)
         elif isinstance(event, TurnAbandoned):
-            self._ended(event.turn, (Phase.IDLE, "its client left"), now)
+            self._ended(event.turn, self._rest(before, event.turn, (Phase.IDLE, "its client left")), now)
         elif isinstance(event, TurnReturned):
             self._withdrawn(event.turn, now)
         elif isinstance(event, PeerResynced):
@@ -259,6 +259,12 @@ class Phases:
         elif rest[0] is not _FAILED:
             lane.spent = lane.spent.plus(_ONE_TURN)
         self._show_turns(lane, _busiest(lane) if lane.turns else rest, now)
+
+    def _rest(self, before: State, turn: TurnId, rest: tuple[Phase, str]) -> tuple[Phase, str]:
+        """Return how a run rests after a turn that called nothing: out on its tool still, if that was aside."""
+        lane, ended = self._of_turn.get(turn), before.turns.get(turn)
+        is_aside = ended is not None and ended.arrival.shape is TurnShape.ASIDE
+        return lane.rest if is_aside and lane is not None and lane.rest[0] is _TOOL else rest
 
     def _withdrawn(self, turn: TurnId, now: Instant) -> None:
         """Its turn was taken back: the run rests as it did before, for the moment until it is offered again."""

@@ -12,7 +12,7 @@ from typing import assert_never
 from luftpause.core.model.ids import CallerId, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import ReplicaKind
-from luftpause.core.model.turns import ServiceClass, TurnShape
+from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.events import (
     Event,
     FirstTokenSeen,
@@ -395,4 +395,4 @@ class Book:
 
 
 def _is_in_run(turn: TurnArrived | OpenTurn) -> bool:
-    return turn.kind is ReplicaKind.GENERATIVE and turn.shape is TurnShape.IN_RUN
+    return turn.kind is ReplicaKind.GENERATIVE and turn.shape.in_run

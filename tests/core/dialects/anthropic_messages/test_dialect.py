@@ -9,6 +9,7 @@ from luftpause.core.dialects.dialect import Peek, TranslatedDialect, Translation
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ModelName, ToolCallId
+from luftpause.core.model.turns import TurnShape
 
 M = ModelName("m")
 FAILURE = Failure(code=FailureCode.EXPIRED, message="waited too long")
@@ -37,7 +38,8 @@ def test_it_is_what_the_door_asks_for() -> None:
 @pytest.mark.parametrize("path", [PATH, "/v1/messages/count_tokens"])
 @pytest.mark.parametrize(("members", "stream"), [({}, False), ({"stream": True}, True), ({"stream": None}, False)])
 def test_model_and_stream_are_read(path: str, members: dict[str, object], stream: bool) -> None:
-    assert MESSAGES.peek(path, written(**members), with_identity=True) == Peek(model=M, stream=stream, reply_max=9)
+    peek = MESSAGES.peek(path, written(**members), with_identity=True)
+    assert peek == Peek(model=M, stream=stream, reply_max=9, shape=TurnShape.ASIDE)
 
 
 @pytest.mark.parametrize("with_identity", [False, True])

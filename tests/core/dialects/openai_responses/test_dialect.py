@@ -12,6 +12,7 @@ from luftpause.core.dialects.dialect import Peek, TranslatedDialect, Translation
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.model.ids import ModelName, ToolCallId
+from luftpause.core.model.turns import TurnShape
 
 FAILURE = Failure(code=FailureCode.ENGINE_FAILED, message="engine a: went away")
 CONVERSATION = written(
@@ -40,7 +41,7 @@ def test_it_is_what_the_door_asks_for() -> None:
 @pytest.mark.parametrize("with_identity", [False, True])
 def test_model_and_stream_are_read(members: dict[str, object], stream: bool, with_identity: bool) -> None:
     peek = RESPONSES.peek(PATH, written(**members), with_identity=with_identity)
-    assert peek == Peek(model=ModelName("m"), stream=stream)
+    assert peek == Peek(model=ModelName("m"), stream=stream, shape=TurnShape.ASIDE)
 
 
 @pytest.mark.parametrize("with_identity", [False, True])
@@ -66,7 +67,8 @@ def test_an_odd_item_is_the_engines_to_judge_and_hides_no_others(odd: str) -> No
 @pytest.mark.parametrize("given", [b"7", b"null", b"{}", b'"text"', b"[]"])
 def test_input_that_is_no_list_echoes_nothing(given: bytes) -> None:
     body = b'{"model": "m", "input": %b}' % given
-    assert RESPONSES.peek(PATH, body, with_identity=True) == Peek(model=ModelName("m"), stream=False)
+    peek = RESPONSES.peek(PATH, body, with_identity=True)
+    assert (peek.model, peek.stream, peek.tool_calls) == ("m", False, ())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,8 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 
 def test_an_engine_that_keeps_answers_may_be_asked_for_them_but_no_other() -> None:
     body = written(previous_response_id="resp_1")
-    assert RESPONSES.peek(PATH, body, with_identity=True) == Peek(model=ModelName("m"), stream=False)
+    peek = RESPONSES.peek(PATH, body, with_identity=True)
+    assert (peek.model, peek.stream, peek.tool_calls) == ("m", False, ())
     with pytest.raises(BadRequestError, match=r"`previous_response_id`.*send the whole conversation.*`store` false"):
         RESPONSES.translate(PATH, body)
 

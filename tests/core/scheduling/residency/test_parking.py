@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from core.scheduling.builders import World, arrived, failed, finished, placed, probed
 from core.scheduling.residency.words import down, engine, joined, model, saved, unload_asked, up
 from luftpause.core.model.ids import KvFile, LauncherId, ModelName, ReplicaId, RunId
@@ -11,7 +13,7 @@ from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling.actions import Action, PlaceTurn
 from luftpause.core.scheduling.events import RunEnded
 from luftpause.core.scheduling.residency.actions import DropKv, KvVerdict, LoadModel, UnloadModel
-from luftpause.core.scheduling.residency.events import LauncherLost
+from luftpause.core.scheduling.residency.events import LauncherLost, LoadAsked
 from luftpause.core.scheduling.residency.kv_costs import MISSES_MAX
 from luftpause.core.scheduling.residency.kv_state import ParkPhase
 from luftpause.core.scheduling.residency.reasons import KvDropReason, KvReason
@@ -200,14 +202,27 @@ def test_what_is_quicker_computed_again_is_not_saved() -> None:
     assert [each.why for each in swap_out(made)] == [KvReason.NOT_WORTH]
 
 
-def test_a_model_whose_restores_bring_nothing_is_left_alone() -> None:
+@pytest.mark.parametrize(
+    ("cached", "restore_s"), [(10, 0.1), (0, 0.1), (1000, None)], ids=["hardly any", "all computed anew", "it fails"]
+)
+def test_a_model_whose_restores_bring_nothing_is_left_alone_until_an_operator_loads_it(
+    cached: int, restore_s: float | None
+) -> None:
     made = world()
     go_out(made, "r")
     for _ in range(MISSES_MAX):
         (file,) = park(made)
         assert come_back(made, "r").restore == file
-        made.tell(finished("r-2", tools=["look"], tokens=1000, cached=10, restore_s=0.1))
+        made.tell(finished("r-2", tools=["look"], tokens=1000, cached=cached, restore_s=restore_s))
     assert [each.why for each in swap_out(made)] == [KvReason.NEVER_HELPS]
+    made.tell(down("A"))
+    assert come_back(made, "r").restore is None
+    made.tell(finished("r-2", tools=["look"], tokens=1000, cached=0))
+    assert [each.why for each in swap_out(made)] == [KvReason.NEVER_HELPS], "a load for a turn tries nothing"
+    made.tell_all([down("A"), LoadAsked(model=A)])
+    come_back(made, "r")
+    made.tell(finished("r-2", tools=["look"], tokens=1000, cached=0))
+    assert [each.why for each in swap_out(made)] == [KvReason.EXPECTED]
 
 
 def test_nothing_is_saved_where_nothing_may_be_kept_nor_when_a_stop_is_firm() -> None:

@@ -25,6 +25,7 @@ from luftpause.core.dialects.request import (
     parsed,
     read_members,
     reply_max_in,
+    shape_in,
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
@@ -42,13 +43,14 @@ class AnthropicMessages:
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`. Serves `/v1/messages` and `/v1/messages/count_tokens`."""
         del path
-        members = read_members(body, _WANTED, "messages")
+        members = read_members(body, _WANTED, "messages", *_TOOLS)
         model, stream = model_in(members), stream_in(members)
         reply_max = reply_max_in(members, "max_tokens")
+        shape = shape_in(members, body, _TOOLS, _CALLS)
         if not with_identity:
-            return Peek(model=model, stream=stream, reply_max=reply_max)
+            return Peek(model=model, stream=stream, reply_max=reply_max, shape=shape)
         tool_calls = _echoed(members.get("messages"))
-        return Peek(model=model, stream=stream, tool_calls=tool_calls, reply_max=reply_max)
+        return Peek(model=model, stream=stream, tool_calls=tool_calls, reply_max=reply_max, shape=shape)
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
         """See `Dialect.conversation`. Most of its clients name a session or echo ids; a plain chat does neither."""
@@ -112,6 +114,9 @@ class MessagesTranslation:
 
 
 _WANTED: Final = ("model", "stream", "max_tokens")
+
+_TOOLS: Final = ("tools",)
+_CALLS: Final = (b'"tool_use"', b'"tool_use_id"')
 
 
 class _Block(Struct):

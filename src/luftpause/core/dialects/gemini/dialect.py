@@ -26,6 +26,7 @@ from luftpause.core.dialects.request import (
     parsed,
     read_members,
     reply_max_in,
+    shape_in,
 )
 from luftpause.core.dialects.said import Utterance
 from luftpause.core.dialects.sse import EVENT_STREAM
@@ -45,15 +46,16 @@ class Gemini:
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`. The path says which model, and whether to stream."""
         asked = called(path)
-        members = read_members(body, ("generationConfig",), "contents")
+        members = read_members(body, ("generationConfig",), "contents", *_TOOLS)
         config = members.get("generationConfig")
         reply_max = (
             reply_max_in(cast("dict[str, object]", config), "maxOutputTokens") if isinstance(config, dict) else 0
         )
+        shape = shape_in(members, body, _TOOLS, _CALLS)
         if not with_identity:
-            return Peek(model=asked.model, stream=asked.stream, reply_max=reply_max)
+            return Peek(model=asked.model, stream=asked.stream, reply_max=reply_max, shape=shape)
         tool_calls = _echoed(members.get("contents"))
-        return Peek(model=asked.model, stream=asked.stream, tool_calls=tool_calls, reply_max=reply_max)
+        return Peek(model=asked.model, stream=asked.stream, tool_calls=tool_calls, reply_max=reply_max, shape=shape)
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
         """See `Dialect.conversation`."""
@@ -142,6 +144,8 @@ class _Content(Struct):
 
 _CONTENTS: Final = msgspec.json.Decoder(list[_Content])
 _MEMBERS: Final = ("functionCall", "functionResponse", "function_call", "function_response")
+_CALLS: Final = tuple(f'"{name}"'.encode() for name in _MEMBERS)
+_TOOLS: Final = ("tools",)
 
 
 def _echoed(contents: object) -> tuple[ToolCallId, ...]:

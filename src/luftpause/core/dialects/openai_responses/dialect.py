@@ -27,6 +27,7 @@ from luftpause.core.dialects.request import (
     parsed,
     read_members,
     reply_max_in,
+    shape_in,
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
@@ -45,17 +46,19 @@ class OpenAiResponses:
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
         """See `Dialect.peek`."""
         del path
-        members = read_members(body, _WANTED, "input")
+        members = read_members(body, _WANTED, "input", *_TOOLS)
         model, stream = model_in(members), stream_in(members)
         reply_max = reply_max_in(members, "max_output_tokens")
+        shape = shape_in(members, body, _TOOLS, _CALLS)
         if not with_identity:
-            return Peek(model=model, stream=stream, reply_max=reply_max)
+            return Peek(model=model, stream=stream, reply_max=reply_max, shape=shape)
         return Peek(
             model=model,
             stream=stream,
             tool_calls=_echoed(members.get("input")),
             cache_key=cache_key_in(members),
             reply_max=reply_max,
+            shape=shape,
         )
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
@@ -86,6 +89,9 @@ class OpenAiResponses:
 
 
 _WANTED: Final = ("model", "stream", "prompt_cache_key", "max_output_tokens")
+
+_TOOLS: Final = ("tools",)
+_CALLS: Final = (b'"call_id"', b'"previous_response_id"')
 
 
 class _Item(Struct):

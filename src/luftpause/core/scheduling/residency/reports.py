@@ -181,9 +181,10 @@ def _counted(draft: Draft, model: Model, failures: int, now: Instant) -> Model:
 
 
 def _ask_for(draft: Draft, model: Model) -> None:
-    """Have a model loaded for an operator, however often it failed."""
+    """Have a model loaded for an operator, however often it failed, or what was restored for it brought nothing."""
     if not model.is_serving and model.phase is not ModelPhase.LOADING:
-        steps.put(draft, model._replace(asked=LoadReason.ASKED, not_before=None, closed_until=None))
+        kv = model.kv._replace(misses=0)
+        steps.put(draft, model._replace(asked=LoadReason.ASKED, not_before=None, closed_until=None, kv=kv))
 
 
 def _send_away(draft: Draft, model: Model, event: UnloadAsked, now: Instant) -> None:
