@@ -83,7 +83,7 @@ class Draft:
         self.is_review_due = False
         self.untold: TurnId | None = None
         self._actions: list[Action] = []
-        self._stirred: dict[ReplicaId, None] = {}
+        self._stirred: dict[ReplicaId, bool] = {}
 
     def freeze(self) -> Decision:
         """Return the new state, the old one if nothing changed, and the orders in the sequence they were given in."""
@@ -106,17 +106,22 @@ class Draft:
         """Whether any replica may have gained room for held turns."""
         return bool(self._stirred)
 
-    def take_stirred(self) -> tuple[ReplicaId, ...]:
+    def take_stirred(self) -> list[ReplicaId]:
         """Return the replicas that may have gained room for held turns, and forget them. No other has gained any."""
-        stirred = tuple(self._stirred)
+        stirred = [name for name, is_due in self._stirred.items() if is_due]
         self._stirred = {}
         return stirred
+
+    def looked_at(self, replica: ReplicaId) -> None:
+        """Note that a replica was tried after all that happened so far: it has gained no room since."""
+        if replica in self._stirred:
+            self._stirred[replica] = False  # it keeps its place, should it gain some
 
     def set_replica(self, replica: Replica) -> None:
         """Put a replica in place of its old self; whatever it serves is tried again."""
         self.replicas = self.replicas.set(replica.replica, replica)
         if self.held:
-            self._stirred[replica.replica] = None
+            self._stirred[replica.replica] = True
 
     def close(self, replica: Replica, until: Instant) -> None:
         """Let a replica take no new turns until then."""
@@ -245,7 +250,7 @@ class Draft:
 
     def stir(self, pool: Pool) -> None:
         """Let those who wait for any replica of a pool be tried again."""
-        self._stirred.update((each.replica, None) for each in candidates(self.replicas, self.serving, pool))
+        self._stirred.update([(each.replica, True) for each in candidates(self.replicas, self.serving, pool)])
 
     def charge(self, turn: Turn) -> None:
         """Count a turn as in flight: on its replica, for its caller."""
@@ -266,7 +271,7 @@ class Draft:
         )
         self.replicas = self.replicas.set(turn.replica, busier)
         if self.held and may_open_more(replica.seat, seat, turn):
-            self._stirred[turn.replica] = None
+            self._stirred[turn.replica] = True
         payer = arrival.principal, arrival.caller
         service = (0, 0) if policy is None else policy.weights.weighed(payer, turn.service)
         self._set_standings(self.standings.placed(payer, turn.seq, service, turn.tokens), payer)

@@ -51,14 +51,9 @@ def place(
         draft.residency = used(draft.residency, replica.replica, root)
         there = seat(draft, arrival, run, replica)
     if run is not None:
-        draft.set_run(
-            at_work(run)._replace(
-                home=replica.replica,
-                home_epoch=replica.epoch,
-                turns=(*run.turns, arrival.turn),
-                held=without(run.held, arrival.turn),
-            )
-        )
+        turns, held_still = (*run.turns, arrival.turn), without(run.held, arrival.turn)
+        run = run._replace(home=replica.replica, home_epoch=replica.epoch, turns=turns, held=held_still)
+        draft.set_run(at_work(run))
     draft.order(ordered(draft, turn, there))
 
 

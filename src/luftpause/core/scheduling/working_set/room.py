@@ -70,9 +70,9 @@ def foreign_tokens(replica: Replica) -> int:
     return int(replica.foreign * replica.seat.turn)
 
 
-def load_of(replica: Replica) -> tuple[int, int]:
-    """Return what is compared where most is to be free: the smaller, the more; the one declared first of equals."""
-    return replica.seat.charged + foreign_tokens(replica), replica.order
+def load_of(replica: Replica) -> int:
+    """Return the tokens that are spoken for or others': most is free where it is least, first declared of equals."""
+    return replica.seat.charged + foreign_tokens(replica)
 
 
 def free_tokens(

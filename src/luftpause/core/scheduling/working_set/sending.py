@@ -40,6 +40,7 @@ def send(draft: Draft, now: Instant) -> None:
         for name in names:
             while (held := _next(draft, name, now)) is not None:
                 send_to(draft, draft.dequeue(held.arrival.turn), name, now)
+            draft.looked_at(name)
 
 
 def send_to(draft: Draft, held: HeldTurn, name: ReplicaId, now: Instant) -> None:
@@ -63,7 +64,7 @@ def where_now(
         return home if home is not None and not waits and goes_on(home, service_class, limits) else None
     little = is_guest(draft, arrival, need)
     best: Replica | None = None
-    best_rank = (0, 0, 0)
+    best_rank = (0, 0)
     home_name = None if run is None or (bound := bound_to(draft.replicas, run)) is None else bound.replica
     for replica in among:
         passes = little and _lets_pass(draft, replica, now)
@@ -73,7 +74,7 @@ def where_now(
             continue
         saved = run.measure.context if run is not None and replica.replica == home_name else 0
         wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
-        rank = (int(wait_s / WAIT_STEP_S), *load_of(replica))
+        rank = (int(wait_s / WAIT_STEP_S), load_of(replica))
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
     return best
@@ -158,9 +159,12 @@ def first_in_line(draft: Draft, service_class: ServiceClass, services: Sequence[
 
 
 def _queues(draft: Draft, service_class: ServiceClass, services: Sequence[Service]) -> list[tuple[Bits, Pool]]:
-    return [
-        (bit, service) for service in services if (bit := draft.queue_bits.get((service_class, service))) is not None
-    ]
+    found: list[tuple[Bits, Pool]] = []
+    for service in services:
+        bit = draft.queue_bits.get((service_class, service))
+        if bit is not None:
+            found.append((bit, service))
+    return found
 
 
 def _in_line(draft: Draft, service_class: ServiceClass, queues: Sequence[tuple[Bits, Pool]]) -> Iterator[HeldTurn]:
@@ -185,10 +189,12 @@ def stand_in(draft: Draft, held: HeldTurn, now: Instant) -> None:
         return
     service_class = held.arrival.service_class
     best: Replica | None = None
+    least = 0
     for replica in candidates(draft.replicas, draft.serving, held.pool):
         if is_closed(draft, replica, service_class) or not may_begin(replica, limits):
             continue
-        if best is None or load_of(replica) < load_of(best):
-            best = replica
+        load = load_of(replica)
+        if best is None or load < least:
+            best, least = replica, load
     if best is not None:
         claim(draft, held, best, limits, now)
