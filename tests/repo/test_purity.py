@@ -76,6 +76,7 @@ UNORDERED = {"all", "any", "frozenset", "len", "max", "min", "set", "sorted", "s
 
 REASONED = {
     "caller_view.py: standings.of.items()": "ranked by how many turns each has, and by name",
+    "draft.py: self._stirred.items()": "a dict, in the order in which they were stirred first",
     "joining.py: declared.values()": "a dict, in the order of the catalogue",
     "joining.py: draft.held.values()": "they are counted, and stand in order of arrival",
     "joining.py: draft.residency.models.values()": "sorted by whoever gets the list",
