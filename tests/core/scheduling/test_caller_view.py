@@ -1,6 +1,7 @@
 """Callers as people see them."""
 
 from core.scheduling.builders import World, arrived, finished, probed, spec
+from core.scheduling.working_set.worlds import sized, world
 from luftpause.core.scheduling.caller_view import CALLERS_SHOWN, view_callers
 
 
@@ -13,6 +14,12 @@ def test_callers_are_told_with_their_turns_the_busiest_first() -> None:
     assert seen == [("anonymous", "two", 2, 0), ("anonymous", "one", 1, 0)]
     world.tell(finished("t1"))
     assert [row.caller for row in view_callers(world.state)] == ["two"]
+
+
+def test_turns_in_flight_are_told_and_not_what_their_service_is_worth() -> None:
+    made = world()
+    made.place(sized("t1", 1000))
+    assert [row.in_flight for row in view_callers(made.state)] == [1]
 
 
 def test_held_turns_count_and_no_more_are_told_than_a_person_reads() -> None:

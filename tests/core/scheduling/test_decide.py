@@ -235,7 +235,6 @@ def test_whatever_happened_everything_ends_and_leaves_no_trace(situation: Callab
     assert left.turns == empty.turns
     assert left.held == empty.held
     assert left.lanes == empty.lanes
-    assert left.open_by_peer == empty.open_by_peer
     assert left.standings == empty.standings
     assert left.run_counts == empty.run_counts
     assert left.peer_deadlines == empty.peer_deadlines

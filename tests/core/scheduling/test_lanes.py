@@ -11,7 +11,7 @@ from luftpause.core.scheduling.state import HeldTurn, Life
 
 def held(turn: str, away_from: Life | None = None) -> HeldTurn:
     arrival = arrived(turn)
-    return HeldTurn(arrival, Instant(1.0), 7, (ReplicaKind.GENERATIVE, arrival.model), Instant(1.0), away_from)
+    return HeldTurn(arrival, Instant(1.0), 7, (ReplicaKind.GENERATIVE, arrival.model), Instant(1.0), 9, away_from)
 
 
 def test_who_is_away_is_found_by_the_life_of_its_home_and_leaves_nothing() -> None:

@@ -1,16 +1,25 @@
 """What each party has had of the engines."""
 
 from luftpause.core.model.ids import CallerId, PrincipalId
-from luftpause.core.scheduling.standings import RESTING_SPARE, Standings
+from luftpause.core.scheduling.standings import RESTING_SPARE, Party, Standing, Standings
 
 ALICE, BOB = PrincipalId("alice"), PrincipalId("bob")
 AX, AY = (ALICE, CallerId("x")), (ALICE, CallerId("y"))
 BX = (BOB, CallerId("x"))
 
 
+def standing(told: Standings) -> dict[Party, Standing]:
+    return {party: account.standing for party, account in told.of.items()}
+
+
+def waiting(told: Standings) -> dict[Party, int]:
+    return {party: account.waiting for party, account in told.of.items() if account.waiting}
+
+
 def test_turns_in_flight_are_counted_for_the_principal_and_for_its_caller() -> None:
     told = Standings().placed(AX, 1).placed(AY, 2)
-    assert dict(told.of) == {ALICE: (2, 2), AX: (1, 1), AY: (1, 2)}
+    assert standing(told) == {ALICE: (2, 2), AX: (1, 1), AY: (1, 2)}
+    assert [told.of[party].flying for party in (ALICE, AX, AY)] == [2, 1, 1]
     assert not told.waiting
     assert not told.resting
 
@@ -27,28 +36,36 @@ def test_who_has_no_open_turn_is_remembered_only_while_somebody_waits() -> None:
 
 def test_who_begins_to_wait_counts_as_served_then_unless_it_is_remembered() -> None:
     told = Standings().placed(AX, 1).queued(AX, 2).queued(BX, 3)
-    assert dict(told.of) == {ALICE: (1, 1), AX: (1, 1), BOB: (0, 3), BX: (0, 3)}
+    assert standing(told) == {ALICE: (1, 1), AX: (1, 1), BOB: (0, 3), BX: (0, 3)}
     again = told.queued(BX, 4)
-    assert again.of == told.of
-    assert again.waiting[BX] == 2
+    assert standing(again) == standing(told)
+    assert waiting(again) == {ALICE: 1, AX: 1, BOB: 2, BX: 2}
+    assert again.waiting == told.waiting == 4
     left = told.ended(AX).unqueued(AX)
     assert dict(left.resting) == {ALICE: (0, 1), AX: (0, 1)}
-    assert left.queued(AX, 9).of[AX] == (0, 1), "remembered, so it does not go to the end of the line"
-    assert left.placed(AX, 9).of[AX] == (1, 9)
+    assert standing(left.queued(AX, 9))[AX] == (0, 1), "remembered, so it does not go to the end of the line"
+    assert standing(left.placed(AX, 9))[AX] == (1, 9)
     assert not left.placed(AX, 9).resting
 
 
 def test_one_of_several_turns_that_waits_no_more_leaves_the_others() -> None:
     told = Standings().queued(AX, 1).queued(AX, 2).unqueued(AX)
-    assert dict(told.waiting) == {ALICE: 1, AX: 1}
-    assert dict(told.of) == {ALICE: (0, 1), AX: (0, 1)}
+    assert waiting(told) == {ALICE: 1, AX: 1}
+    assert standing(told) == {ALICE: (0, 1), AX: (0, 1)}
 
 
 def test_service_counts_for_a_principal_and_for_its_caller_as_each_is_weighed() -> None:
     told = Standings(clock=0).placed(AX, 1, (10, 40)).placed(BX, 2, (30, 30))
-    assert dict(told.of) == {ALICE: (10, 1), AX: (40, 1), BOB: (30, 2), BX: (30, 2)}
-    settled = told.settled_service(AX, (10, 40), (5, 20))
-    assert (settled.of[ALICE], settled.of[AX]) == ((5, 1), (20, 1))
+    assert standing(told) == {ALICE: (10, 1), AX: (40, 1), BOB: (30, 2), BX: (30, 2)}
+    settled = standing(told.settled_service(AX, (-5, -20)))
+    assert (settled[ALICE], settled[AX]) == ((5, 1), (20, 1))
+
+
+def test_tokens_in_flight_are_counted_for_each_party_and_altogether() -> None:
+    told = Standings(clock=0).placed(AX, 1, tokens=70).placed(AY, 2, tokens=30)
+    assert [told.tokens_of(party) for party in (ALICE, AX, AY, BX)] == [100, 70, 30, 0]
+    assert told.tokens == 100
+    assert told.ended(AX, 70).ended(AY, 30) == Standings(clock=0)
 
 
 def test_too_many_who_rest_are_forgotten_at_once() -> None:

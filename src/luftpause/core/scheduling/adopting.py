@@ -1,13 +1,13 @@
 """Charging turns that engines have already: what a dataplane tells of, or is heard of again."""
 
-from luftpause.core.model.ids import Instant, ReplicaId
+from luftpause.core.model.ids import ReplicaId
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.foreign import after_adoption
 from luftpause.core.scheduling.state import Replica, Turn
 from luftpause.core.scheduling.working_set.books import watch
 
 
-def adopt(draft: Draft, turn: Turn, now: Instant) -> Replica:
+def adopt(draft: Draft, turn: Turn) -> Replica:
     """Charge a turn to the replica that it is on, and return that; what it is to its run is the caller's business."""
     replica = noted(draft, turn.replica)
     if replica.foreign:
@@ -15,7 +15,6 @@ def adopt(draft: Draft, turn: Turn, now: Instant) -> Replica:
     name = turn.arrival.turn
     if name in draft.lapsed:
         draft.lapsed = draft.lapsed.delete(name)
-    draft.track(name, turn.arrival.peer, now)
     draft.charge(turn)
     watch(draft, replica.replica)
     return replica

@@ -14,7 +14,8 @@ from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import has_room, takes_turns
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
 from luftpause.core.scheduling.reasons import PlacedBecause
-from luftpause.core.scheduling.state import Life, Pool, Replica, Run, Service, services_of
+from luftpause.core.scheduling.services import services_of
+from luftpause.core.scheduling.state import Life, Pool, Replica, Run, Service
 
 Replicas = Map[ReplicaId, Replica]
 Serving = Map[Service, tuple[ReplicaId, ...]]

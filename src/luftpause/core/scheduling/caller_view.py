@@ -24,11 +24,12 @@ def view_callers(state: State) -> tuple[CallerView, ...]:
     """Return the callers with most open turns, CALLERS_SHOWN at most."""
     standings = state.standings
     ranked = (
-        (-in_flight - standings.waiting.get(party, 0), party, in_flight)
-        for party, (in_flight, _) in standings.of.items()
+        (-account.flying - account.waiting, party)
+        for party, account in standings.of.items()
         if isinstance(party, tuple)
     )
+    shown = [(party, standings.of[party]) for _, party in nsmallest(CALLERS_SHOWN, ranked)]
     return tuple(
-        CallerView(principal=party[0], caller=party[1], in_flight=in_flight, held=standings.waiting.get(party, 0))
-        for _, party, in_flight in nsmallest(CALLERS_SHOWN, ranked)
+        CallerView(principal=party[0], caller=party[1], in_flight=account.flying, held=account.waiting)
+        for party, account in shown
     )

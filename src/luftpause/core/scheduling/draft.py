@@ -7,20 +7,17 @@ but remembers which replicas may have gained room, so that the turns held for th
 
 from collections.abc import Iterable
 
-from immutables import Map
-
 from luftpause.core.model.ids import Instant, ModelName, PeerId, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.affinity import away_from, candidates, delisted, enlisted, keeps_room, pool_of, tied_to
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.families import entered
-from luftpause.core.scheduling.lanes import Away, Line, renewed, stepped_out, stood_in
+from luftpause.core.scheduling.lanes import Away, Line, stepped_out, stood_in
 from luftpause.core.scheduling.parts import followed, recounted
 from luftpause.core.scheduling.residency.uses import absence_of, gone_out, in_line, out_of_line
-from luftpause.core.scheduling.standings import Payer, Standings
+from luftpause.core.scheduling.standings import Change, Payer, Standings
 from luftpause.core.scheduling.state import Bucket, Decision, HeldTurn, Pool, Replica, Run, State, Turn
-from luftpause.core.scheduling.working_set.guests import taken
 from luftpause.core.scheduling.working_set.seats import as_guest, booked_in, keeping, may_open_more, opened, unseated
 
 
@@ -41,7 +38,6 @@ class Draft:
         "lineup",
         "models_of",
         "next_seq",
-        "open_by_peer",
         "past",
         "peer_deadlines",
         "queue_bits",
@@ -72,7 +68,6 @@ class Draft:
         self.lanes = state.lanes
         self.away: Away = state.away
         self.lapsed = state.lapsed
-        self.open_by_peer = state.open_by_peer
         self.queue_bits = state.queue_bits
         self.standings = state.standings
         self.lineup = state.lineup
@@ -88,7 +83,7 @@ class Draft:
         self.is_review_due = False
         self.untold: TurnId | None = None
         self._actions: list[Action] = []
-        self._stirred: dict[ReplicaId, None] = {}
+        self._stirred: dict[ReplicaId, bool] = {}
 
     def freeze(self) -> Decision:
         """Return the new state, the old one if nothing changed, and the orders in the sequence they were given in."""
@@ -111,17 +106,22 @@ class Draft:
         """Whether any replica may have gained room for held turns."""
         return bool(self._stirred)
 
-    def take_stirred(self) -> tuple[ReplicaId, ...]:
+    def take_stirred(self) -> list[ReplicaId]:
         """Return the replicas that may have gained room for held turns, and forget them. No other has gained any."""
-        stirred = tuple(self._stirred)
+        stirred = [name for name, is_due in self._stirred.items() if is_due]
         self._stirred = {}
         return stirred
+
+    def looked_at(self, replica: ReplicaId) -> None:
+        """Note that a replica was tried after all that happened so far: it has gained no room since."""
+        if replica in self._stirred:
+            self._stirred[replica] = False  # it keeps its place, should it gain some
 
     def set_replica(self, replica: Replica) -> None:
         """Put a replica in place of its old self; whatever it serves is tried again."""
         self.replicas = self.replicas.set(replica.replica, replica)
         if self.held:
-            self._stirred[replica.replica] = None
+            self._stirred[replica.replica] = True
 
     def close(self, replica: Replica, until: Instant) -> None:
         """Let a replica take no new turns until then."""
@@ -194,10 +194,23 @@ class Draft:
             open_turn = self.held.get(turn)
         return None if open_turn is None else open_turn.arrival
 
+    def expect_life(self, peer: PeerId, now: Instant) -> Bucket:
+        """Return when an open turn of a dataplane is over if nothing is heard of it; it is looked at by then."""
+        bucket = self._turn_bucket(now)
+        if peer not in self.peer_deadlines.bucket_of:
+            self.peer_deadlines = self.peer_deadlines.put(peer, bucket)
+        return bucket
+
     def renew(self, turns: Iterable[TurnId], now: Instant) -> None:
         """Note a sign of life of those turns that are open. Most signs are too close to the last to move a deadline."""
-        arrivals = [arrival for turn in turns if (arrival := self.arrival_of(turn)) is not None]
-        self.open_by_peer = renewed(self.open_by_peer, arrivals, self._turn_bucket(now))
+        bucket = self._turn_bucket(now)
+        for turn in turns:
+            flies = self.turns.get(turn)
+            if flies is not None:
+                if flies.over_in != bucket:
+                    self.turns = self.turns.set(turn, flies._replace(over_in=bucket))
+            elif self.held and (waits := self.held.get(turn)) is not None and waits.over_in != bucket:
+                self.held = self.held.set(turn, waits._replace(over_in=bucket))
 
     def enqueue(self, held: HeldTurn) -> None:
         """Let a turn wait."""
@@ -210,7 +223,9 @@ class Draft:
 
     def dequeue(self, turn: TurnId) -> HeldTurn:
         """Take a turn out of its lane."""
-        held = self.unclaim(self.held[turn])
+        held = self.held[turn]
+        if held.claims is not None:
+            self.set_replica(opened(self.replicas[held.claims]))
         self.held = self.held.delete(turn)
         self._leave_line(held)
         self.standings = self.standings.unqueued(held.payer)
@@ -235,15 +250,15 @@ class Draft:
 
     def stir(self, pool: Pool) -> None:
         """Let those who wait for any replica of a pool be tried again."""
-        self._stirred.update((each.replica, None) for each in candidates(self.replicas, self.serving, pool))
+        self._stirred.update([(each.replica, True) for each in candidates(self.replicas, self.serving, pool)])
 
     def charge(self, turn: Turn) -> None:
         """Count a turn as in flight: on its replica, for its caller."""
         replica, policy = self.replicas[turn.replica], self.limits.working_set
         in_flight, seat = replica.in_flight + 1, replica.seat
         if turn.tokens:
-            turn = as_guest(self.working_set, turn, policy)
-            self.working_set, seat = booked_in(self.working_set, seat, turn)
+            turn = as_guest(self.standings, turn, policy)
+            seat = booked_in(seat, turn)
         arrival = turn.arrival
         self.turns = self.turns.set(arrival.turn, turn)
         busier = replica._replace(
@@ -256,10 +271,10 @@ class Draft:
         )
         self.replicas = self.replicas.set(turn.replica, busier)
         if self.held and may_open_more(replica.seat, seat, turn):
-            self._stirred[turn.replica] = None
+            self._stirred[turn.replica] = True
         payer = arrival.principal, arrival.caller
         service = (0, 0) if policy is None else policy.weights.weighed(payer, turn.service)
-        self._set_standings(self.standings.placed(payer, turn.seq, service), payer)
+        self._set_standings(self.standings.placed(payer, turn.seq, service, turn.tokens), payer)
         self.is_review_due |= self.residency.is_pressed
 
     def discharge(self, turn: Turn) -> None:
@@ -267,8 +282,6 @@ class Draft:
         arrival = turn.arrival
         self.turns = self.turns.delete(arrival.turn)
         replica = self.replicas[turn.replica]
-        if turn.tokens:
-            self.working_set = taken(self.working_set, (arrival.principal, arrival.caller), -turn.tokens)
         if replica.in_flight == 1 and not replica.declared and replica.spec is not None:
             self.drop_replica(turn.replica)
         else:
@@ -280,8 +293,12 @@ class Draft:
             )
             self.set_replica(lighter)
         payer = arrival.principal, arrival.caller
-        self._set_standings(self.standings.ended(payer), payer)
+        self._set_standings(self.standings.ended(payer, turn.tokens), payer)
         self.is_review_due |= self.residency.is_pressed
+
+    def settle(self, payer: Payer, change: Change) -> None:
+        """Charge a payer's turn in flight with more or less than was thought, where standings are by service."""
+        self._set_standings(self.standings.settled_service(payer, change), payer)
 
     def charge_load(self, payer: Payer) -> None:
         """Count a load that a payer's turn forced as a turn of theirs in flight."""
@@ -300,25 +317,11 @@ class Draft:
         self.held = self.held.set(held.arrival.turn, held)
         return held
 
-    def track(self, turn: TurnId, peer: PeerId, now: Instant) -> None:
-        """Count a turn as open: it has a dataplane, and a deadline there."""
-        bucket = self._turn_bucket(now)
-        turns: Map[TurnId, Bucket] = self.open_by_peer.get(peer) or Map()
-        self.open_by_peer = self.open_by_peer.set(peer, turns.set(turn, bucket))
-        if peer not in self.peer_deadlines.bucket_of:
-            self.peer_deadlines = self.peer_deadlines.put(peer, bucket)
-
-    def untrack(self, turn: TurnId, peer: PeerId) -> None:
-        """The inverse of `track`; its dataplane is looked at once more in vain."""
-        turns = self.open_by_peer[peer].delete(turn)
-        self.open_by_peer = self.open_by_peer.set(peer, turns) if turns else self.open_by_peer.delete(peer)
-
     def _state(self) -> State:
         before = self._before
         # All else changes only together with one of these.
         if (
-            self.open_by_peer is before.open_by_peer
-            and self.replicas is before.replicas
+            self.replicas is before.replicas
             and self.runs is before.runs
             and self.turns is before.turns
             and self.held is before.held
@@ -346,7 +349,6 @@ class Draft:
             lapsed=self.lapsed,
             queue_bits=self.queue_bits,
             lineup=self.lineup,
-            open_by_peer=self.open_by_peer,
             standings=self.standings,
             run_counts=self.run_counts,
             peer_deadlines=self.peer_deadlines,
@@ -381,14 +383,17 @@ class Draft:
     def _set_standings(self, standings: Standings, payer: Payer) -> None:
         """Put the standings of a payer's parties in place of the old ones, and move those that wait."""
         old, self.standings = self.standings, standings
-        self.lineup = self.lineup.followed(old, standings, payer)
+        if standings.waiting:
+            self.lineup = self.lineup.followed(old, standings, payer)
 
     def _stand_in_line(self, held: HeldTurn) -> None:
         line = Line(self.lanes, self.away, self.queue_bits, self.lineup)
-        line = stood_in(line, held, self.standings.of_payer(held.payer))
-        self.lanes, self.away, self.queue_bits, self.lineup = line
+        self._set_line(stood_in(line, held, self.standings.of_payer(held.payer)))
 
     def _leave_line(self, held: HeldTurn) -> None:
         line = Line(self.lanes, self.away, self.queue_bits, self.lineup)
-        line = stepped_out(line, held, self.standings.of_payer(held.payer))
-        self.lanes, self.away, self.queue_bits, self.lineup = line
+        self._set_line(stepped_out(line, held, self.standings.of_payer(held.payer)))
+
+    def _set_line(self, line: Line) -> None:
+        self.lanes, self.away = line.lanes, line.away
+        self.queue_bits, self.lineup = line.queue_bits, line.lineup

@@ -8,12 +8,13 @@ Signs of life and turns that come and go move deadlines all the time, and only l
 that. What a due bucket names is looked at, and put back if its time has not come.
 """
 
-from luftpause.core.model.ids import Instant, TurnId
+from luftpause.core.model.ids import Instant, PeerId, TurnId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.scheduling import lapsed
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.families import last_at_work
+from luftpause.core.scheduling.lanes import open_turns
 from luftpause.core.scheduling.state import Bucket, Part, State, Turn
 from luftpause.core.scheduling.turns import end, end_part, leave_queue
 from luftpause.core.scheduling.working_set.books import break_silences
@@ -45,16 +46,18 @@ def expire(draft: Draft, now: Instant) -> None:
 
 def _expire_turns(draft: Draft, now: Instant) -> None:
     peers, draft.peer_deadlines = draft.peer_deadlines.take_due(now)
+    if not peers:
+        return
     over: list[tuple[Bucket, TurnId]] = []
+    going_on: dict[PeerId, Bucket] = {}
+    for turn, peer, bucket in open_turns(draft.turns, draft.held):
+        if draft.peer_deadlines.is_due(bucket, now):
+            over.append((bucket, turn))
+        elif bucket < going_on.get(peer, bucket + 1):
+            going_on[peer] = bucket
     for peer in peers:
-        going_on: list[Bucket] = []
-        for turn, bucket in draft.open_by_peer.get(peer, {}).items():
-            if draft.peer_deadlines.is_due(bucket, now):
-                over.append((bucket, turn))
-            else:
-                going_on.append(bucket)
-        if going_on:
-            draft.peer_deadlines = draft.peer_deadlines.put(peer, min(going_on))
+        if peer in going_on:
+            draft.peer_deadlines = draft.peer_deadlines.put(peer, going_on[peer])
     given_up: list[Turn] = []
     for _, turn in sorted(over):
         if turn in draft.held:

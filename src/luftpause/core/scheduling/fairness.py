@@ -72,7 +72,7 @@ class _Queue:
         among = [draft.replicas[replica] for replica in self._openings[arrival.service_class][held.pool]]
         chosen = choose(among, arrival.service_class, None if home is None else home.replica)
         assert chosen is not None, f"{arrival.turn} has room in {held.pool}"
-        place(draft, arrival, run, chosen, held_s=now - held.arrived_at, now=now)
+        place(draft, arrival, run, chosen, now, held=held)
         self._close(draft.replicas[chosen.replica])
         self._open()
 

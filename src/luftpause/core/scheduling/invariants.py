@@ -64,10 +64,6 @@ def _check_open_turns(state: State) -> None:
     assert len(state.lapsed) <= LAPSED_MAX, f"{len(state.lapsed)} turns that were given up are remembered"
     for name, lapsed in state.lapsed.items():
         assert not lapsed.in_run or lapsed.arrival.part in state.runs, f"{name} is in a run that nobody knows"
-    by_peer: dict[str, set[str]] = {}
-    for arrival in [turn.arrival for turn in (*state.turns.values(), *state.held.values())]:
-        by_peer.setdefault(arrival.peer, set()).add(arrival.turn)
-    _same("open turns by peer", {peer: set(turns) for peer, turns in state.open_by_peer.items()}, by_peer)
 
 
 def _check_runs(state: State) -> None:
@@ -107,10 +103,11 @@ def _check_deadlines(state: State) -> None:
             opens = state.replica_deadlines.bucket(replica.closed_until)
             assert look_at is not None, f"nobody ever opens {closed}"
             assert look_at <= opens, f"{closed} opens in {opens}, and is looked at in {look_at}"
-    for peer, buckets in state.open_by_peer.items():
+    for open_turn in (*state.turns.values(), *state.held.values()):
+        peer, over_in = open_turn.arrival.peer, open_turn.over_in
         look_at = state.peer_deadlines.bucket_of.get(peer)
         assert look_at is not None, f"nobody ever looks at the turns of {peer}"
-        assert look_at <= min(buckets.values()), f"{peer} is looked at in {look_at}, its turns are over in {buckets}"
+        assert look_at <= over_in, f"{peer} is looked at in {look_at}, {open_turn.arrival.turn} is over in {over_in}"
     for name, run in state.runs.items():
         if run.at_rest:
             look_at = state.run_deadlines.bucket_of.get(name)
@@ -219,18 +216,18 @@ def _check_standings(state: State) -> None:
         flying.update(() if model.payer is None else (model.payer[0], model.payer))
     waiting = Counter(party for held in state.held.values() for party in _parties(held.arrival))
     standings = state.standings
-    of, counted, resting = standings.of, standings.waiting, standings.resting
-    by_service = standings.clock is not None
-    in_flight = dict(standings.flying) if by_service else {party: count for party, (count, _) in of.items() if count}
-    _same("turns by party", in_flight, dict(flying))
-    _same_counts("held turns by party", counted, waiting.elements())
+    of, resting, by_service = standings.of, standings.resting, standings.clock is not None
+    _same("turns by party", {party: each.flying for party, each in of.items() if each.flying}, dict(flying))
+    _same("held turns by party", {party: each.waiting for party, each in of.items() if each.waiting}, dict(waiting))
+    _same("parties with held turns", standings.waiting, len(waiting))
+    assert by_service or all(each.standing[0] == each.flying for each in of.values()), f"turns count, not service: {of}"
     _same("parties with open turns", set(of), set(flying) | set(waiting))
     assert not set(of) & set(resting), f"they have open turns, and rest: {set(of) & set(resting)}"
     assert by_service or not any(count for count, _ in resting.values()), (
         f"they rest with turns in flight: {dict(resting)}"
     )
     assert waiting or not resting, f"nobody waits, and {set(resting)} are remembered"
-    known = [*of.items(), *resting.items()]
+    known = [*((party, each.standing) for party, each in of.items()), *resting.items()]
     assert all(seq < state.next_seq for _, (_, seq) in known), f"served in the future: {known}"
     places = Counter((party[0] if isinstance(party, tuple) else "", standing) for party, standing in known)
     assert all(count == 1 for count in places.values()), f"two share a standing: {known}"
@@ -247,10 +244,12 @@ def _check_lineup(state: State) -> None:
     in_order = sorted(scanned, key=state.standings.of_payer)
     _same("who waits", list(lineup.in_order(-1)), [Candidate(*payer, scanned[payer]) for payer in in_order])
     of = state.standings.of
-    _check_ranking(lineup.principals, {name: (of[name], ranking.queues) for name, ranking in lineup.callers.items()})
+    _check_ranking(
+        lineup.principals, {name: (of[name].standing, ranking.queues) for name, ranking in lineup.callers.items()}
+    )
     for principal, ranking in lineup.callers.items():
         of_principal = {caller: queues for (payer, caller), queues in scanned.items() if payer == principal}
-        _check_ranking(ranking, {name: (of[principal, name], queues) for name, queues in of_principal.items()})
+        _check_ranking(ranking, {name: (of[principal, name].standing, queues) for name, queues in of_principal.items()})
 
 
 def _check_ranking(ranking: Ranking, expected: Mapping[Key, tuple[Standing, Bits]]) -> None:

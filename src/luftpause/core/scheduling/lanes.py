@@ -1,36 +1,23 @@
-"""Where open turns are listed: held ones in lanes, in order of arrival, and under the home that they are away from.
+"""Where open turns are listed: held ones in lanes, in order of arrival, and under the home that they are away from."""
 
-And all of them under their dataplane, with the bucket in which they are over without another sign of life.
-"""
-
-from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from immutables import Map
 
 from luftpause.core.model.ids import PeerId, TurnId
-from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.lineup import Lineup
 from luftpause.core.scheduling.places import NOWHERE, Place, Places, inserted, taken_out
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.standings import PayerStanding
-from luftpause.core.scheduling.state import Bucket, HeldTurn, Lane, Life, Pool, Queue
+from luftpause.core.scheduling.state import Bucket, HeldTurn, Lane, Life, Pool, Queue, Turn
 
 Away: TypeAlias = Map[Life, Map[TurnId, Place]]
 
 
-OpenTurns: TypeAlias = Map[PeerId, Map[TurnId, Bucket]]
-
-
-def renewed(open_by_peer: OpenTurns, arrivals: Iterable[TurnArrived], bucket: Bucket) -> OpenTurns:
-    """Return the open turns after a sign of life of some of them."""
-    fresh: dict[PeerId, list[TurnId]] = {}
-    for arrival in arrivals:
-        if open_by_peer[arrival.peer][arrival.turn] != bucket:
-            fresh.setdefault(arrival.peer, []).append(arrival.turn)
-    for peer, of_peer in fresh.items():
-        open_by_peer = open_by_peer.set(peer, open_by_peer[peer].update(dict.fromkeys(of_peer, bucket)))
-    return open_by_peer
+def open_turns(turns: Map[TurnId, Turn], held: Map[TurnId, HeldTurn]) -> list[tuple[TurnId, PeerId, Bucket]]:
+    """Return all open turns, in flight and held, with their dataplanes, and when they are over."""
+    flying = [(turn, known.arrival.peer, known.over_in) for turn, known in turns.items()]
+    return flying + [(turn, known.arrival.peer, known.over_in) for turn, known in held.items()]
 
 
 def gone(away: Away, held: HeldTurn) -> Away:
@@ -52,7 +39,7 @@ def back(away: Away, held: HeldTurn) -> Away:
 
 
 class Line(NamedTuple):
-    """The indices over held turns, as `State` has them."""
+    """The indices over held turns, as `State` has them. It is read by name: to unpack it costs more than to make it."""
 
     lanes: Map[Pool, Map[Lane, Places]]
     away: Away
@@ -62,7 +49,7 @@ class Line(NamedTuple):
 
 def stood_in(line: Line, held: HeldTurn, standing: PayerStanding) -> Line:
     """Return the indices when a turn begins to wait, or moved."""
-    lanes, away, queue_bits, lineup = line
+    lanes, queue_bits, lineup = line.lanes, line.queue_bits, line.lineup
     of_pool: Map[Lane, Places] = lanes.get(held.pool) or Map()
     lane = held.lane
     places = of_pool.get(lane, NOWHERE)
@@ -74,12 +61,12 @@ def stood_in(line: Line, held: HeldTurn, standing: PayerStanding) -> Line:
             bit = ~taken & (taken + 1)  # the lowest that is free
             queue_bits = queue_bits.set(held.queue, bit)
         lineup = lineup.joined(held.payer, standing, bit)
-    return Line(lanes.set(held.pool, of_pool), gone(away, held), queue_bits, lineup)
+    return Line(lanes.set(held.pool, of_pool), gone(line.away, held), queue_bits, lineup)
 
 
 def stepped_out(line: Line, held: HeldTurn, standing: PayerStanding) -> Line:
     """The inverse of `stood_in`."""
-    lanes, away, queue_bits, lineup = line
+    lanes, queue_bits, lineup = line.lanes, line.queue_bits, line.lineup
     of_pool, lane = lanes[held.pool], held.lane
     places = taken_out(of_pool[lane], held.place)
     of_pool = of_pool.set(lane, places) if places else of_pool.delete(lane)
@@ -89,4 +76,4 @@ def stepped_out(line: Line, held: HeldTurn, standing: PayerStanding) -> Line:
         lineup = lineup.left(held.payer, standing, bit)
         if not lineup.principals.queues & bit:
             queue_bits = queue_bits.delete(held.queue)
-    return Line(lanes, back(away, held), queue_bits, lineup)
+    return Line(lanes, back(line.away, held), queue_bits, lineup)

@@ -34,7 +34,8 @@ def revive(draft: Draft, turns: Iterable[TurnId], now: Instant) -> None:
         turn = draft.lapsed.get(name)
         if turn is None:
             continue
-        adopt(draft, turn._replace(seq=draft.take_seq()), now)
+        over_in = draft.expect_life(turn.arrival.peer, now)
+        adopt(draft, turn._replace(seq=draft.take_seq(), over_in=over_in))
         if turn.in_run:
             run = draft.runs[turn.arrival.part]
             draft.set_run(at_work(run)._replace(turns=(*run.turns, name)))

@@ -72,19 +72,24 @@ class Lineup(NamedTuple):
 
     def moved(self, payer: Payer, old: PayerStanding, new: PayerStanding) -> "Lineup":
         """Note that the standing of a payer with held turns changed."""
+        principals = self.principals if old[0] == new[0] else self.principals.moved(old[0], new[0])
+        if old[1] == new[1]:
+            return self if principals is self.principals else Lineup(principals, self.callers)
         callers = self.callers[payer[0]].moved(old[1], new[1])
-        return Lineup(self.principals.moved(old[0], new[0]), self.callers.set(payer[0], callers))
+        return Lineup(principals, self.callers.set(payer[0], callers))
 
     def principal_moved(self, old: Standing, new: Standing) -> "Lineup":
         """Note that the standing of a principal with held turns changed, and that of no caller of its that waits."""
-        return Lineup(self.principals.moved(old, new), self.callers)
+        return self if old == new else Lineup(self.principals.moved(old, new), self.callers)
 
     def followed(self, before: Standings, after: Standings, payer: Payer) -> "Lineup":
         """Move whoever waits of a payer and its principal, after a change of the payer's standing."""
-        old, new, principal = before.of, after.of, payer[0]
-        if payer in after.waiting:
-            return self.moved(payer, (old[principal], old[payer]), (new[principal], new[payer]))
-        return self.principal_moved(old[principal], new[principal]) if principal in after.waiting else self
+        of_principal, of_payer = after.of.get(payer[0]), after.of.get(payer)
+        if of_principal is None or not of_principal.waiting:
+            return self
+        if of_payer is None or not of_payer.waiting:
+            return self.principal_moved(before.of[payer[0]].standing, of_principal.standing)
+        return self.moved(payer, before.of_payer(payer), (of_principal.standing, of_payer.standing))
 
 
 _NOBODY: Final = Ranking()

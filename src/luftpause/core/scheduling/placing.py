@@ -10,32 +10,33 @@ from luftpause.core.scheduling.residency.kv_state import NO_SEAT, Seat
 from luftpause.core.scheduling.residency.leases import root_of
 from luftpause.core.scheduling.residency.parking import seat
 from luftpause.core.scheduling.residency.uses import used
-from luftpause.core.scheduling.state import Replica, Run, Turn, at_work, without
+from luftpause.core.scheduling.state import HeldTurn, Replica, Run, Turn, at_work, without
 from luftpause.core.scheduling.working_set.books import booked, watch
 from luftpause.core.scheduling.working_set.priorities import priority_of
 
 
 def place(
-    draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica, *, held_s: float, now: Instant
+    draft: Draft, arrival: TurnArrived, run: Run | None, replica: Replica, now: Instant, *, held: HeldTurn | None = None
 ) -> None:
     """Charge an open turn to a replica, make that its run's home, and order it sent.
 
     Args:
         draft: what to change.
-        arrival: the turn, which is in no queue (any more).
+        arrival: the turn.
         run: its run, stored or not; None for a turn that is in no run.
         replica: where it goes.
-        held_s: how long it waited, seconds.
         now: the present.
+        held: the turn as it waited here, out of its lane by now; None for one that arrives.
     """
     why = why_placed(draft.replicas, run, replica)
     turn = Turn(
         arrival=arrival,
         replica=replica.replica,
         why=why,
-        held_s=held_s,
+        held_s=arrival.age_s if held is None else now - held.arrived_at,
         seq=draft.take_seq(),
         in_run=run is not None,
+        over_in=draft.expect_life(arrival.peer, now) if held is None else held.over_in,
     )
     if draft.limits.working_set is not None:
         turn = booked(draft, turn, run, now)
@@ -50,14 +51,9 @@ def place(
         draft.residency = used(draft.residency, replica.replica, root)
         there = seat(draft, arrival, run, replica)
     if run is not None:
-        draft.set_run(
-            at_work(run)._replace(
-                home=replica.replica,
-                home_epoch=replica.epoch,
-                turns=(*run.turns, arrival.turn),
-                held=without(run.held, arrival.turn),
-            )
-        )
+        turns, held_still = (*run.turns, arrival.turn), without(run.held, arrival.turn)
+        run = run._replace(home=replica.replica, home_epoch=replica.epoch, turns=turns, held=held_still)
+        draft.set_run(at_work(run))
     draft.order(ordered(draft, turn, there))
 
 

@@ -4,11 +4,11 @@ Thousands of callers may wait, and every placement changes where one of them sta
 and whatever changes one copies that chunk and the list of chunks, nothing else. A set of queues is an integer with one
 bit for each, so "does anybody in this chunk stand in one of those queues" is one operation, however many there are.
 Standings are unique within a list. Knows nothing of what queues are.
+
+Places are found by a search that is written out: with a key, `bisect` asks for each standing by its name.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from luftpause.core.scheduling.standings import Standing
@@ -44,9 +44,12 @@ class Ranking(NamedTuple):
     chunks: tuple[Chunk, ...] = ()
 
     def entries(self, among: Bits) -> Iterator[Entry]:
-        """Yield all that stand in any of some queues, in order."""
-        chunks = (chunk.entries for chunk in self.chunks if chunk.queues & among)
-        return (entry for entries in chunks for entry in entries if entry.queues & among)
+        """Yield all that stand in any of some queues, in order, none before it is asked for."""
+        for chunk in self.chunks:
+            if chunk.queues & among:
+                for entry in chunk.entries:
+                    if entry.queues & among:
+                        yield entry
 
     def first(self, among: Bits) -> Entry | None:
         """Return the first that stands in any of some queues; None when nobody does."""
@@ -63,48 +66,51 @@ class Ranking(NamedTuple):
         if not self.chunks:
             return Ranking(queue, (Chunk(standing, queue, (Entry(standing, name, queue),)),))
         at = self._chunk_of(standing)
-        _, queues, entries = self.chunks[at]
-        position = bisect_left(entries, standing, key=_STANDING)
+        entries = self.chunks[at].entries
+        position = _position(entries, standing)
         if _is_at(entries, position, standing):
-            entry = Entry(standing, name, entries[position].queues | queue)
-            entries = (*entries[:position], entry, *entries[position + 1 :])
+            entry = (Entry(standing, name, entries[position].queues | queue),)
+            entries = entries[:position] + entry + entries[position + 1 :]
         else:
-            entries = (*entries[:position], Entry(standing, name, queue), *entries[position:])
+            entry = (Entry(standing, name, queue),)
+            entries = entries[:position] + entry + entries[position:]
         if len(entries) > CHUNK_MAX:
             return Ranking(self.queues | queue, self._with(at, at + 1, *_halves(entries)))
-        fresh = Chunk(entries[0].standing, queues | queue, entries)
+        fresh = Chunk(entries[0].standing, self.chunks[at].queues | queue, entries)
         return Ranking(self.queues | queue, self._with(at, at + 1, fresh))
 
     def left(self, standing: Standing, queue: Bits) -> "Ranking":
         """Let the one with that standing leave a queue; who stands in no other leaves the list."""
         at = self._chunk_of(standing)
         entries = self.chunks[at].entries
-        position = bisect_left(entries, standing, key=_STANDING)
-        _, name, queues = entries[position]
-        stays = (Entry(standing, name, queues & ~queue),) if queues & ~queue else ()
+        position = _position(entries, standing)
+        entry = entries[position]
+        others = entry.queues & ~queue
+        stays = (Entry(standing, entry.name, others),) if others else ()
         return self._shrunk(at, entries[:position] + stays + entries[position + 1 :], queue)
 
     def moved(self, old: Standing, new: Standing) -> "Ranking":
         """Change the standing of one of the list."""
         chunks = self.chunks
         at = self._chunk_of(old)
-        _, here, entries = chunks[at]
+        here, entries = chunks[at].queues, chunks[at].entries
         if len(entries) == 1:  # most often there is one principal, and it moves with every turn
             return Ranking(here, (Chunk(new, here, (Entry(new, entries[0].name, here),)),))
-        position = bisect_left(entries, old, key=_STANDING)
-        _, name, queues = entries[position]
-        entry = Entry(new, name, queues)
+        position = _position(entries, old)
+        name, queues = entries[position].name, entries[position].queues
+        entry = (Entry(new, name, queues),)
         rest = entries[:position] + entries[position + 1 :]
         to = self._chunk_of(new)
         if to == at:
-            position = bisect_left(rest, new, key=_STANDING)
-            fresh = Chunk(new if position == 0 else rest[0].standing, here, (*rest[:position], entry, *rest[position:]))
-            return Ranking(self.queues, (*chunks[:at], fresh, *chunks[at + 1 :]))
+            position = _position(rest, new)
+            first = new if position == 0 else rest[0].standing
+            fresh = Chunk(first, here, rest[:position] + entry + rest[position:])
+            return Ranking(self.queues, self._with(at, at + 1, fresh))
         if len(rest) < CHUNK_MIN or len(chunks[to].entries) == CHUNK_MAX:
             return self._shrunk(at, rest, queues).joined(new, name, queues)
         target = chunks[to].entries
-        position = bisect_left(target, new, key=_STANDING)
-        target = (*target[:position], entry, *target[position:])
+        position = _position(target, new)
+        target = target[:position] + entry + target[position:]
         moved = list(chunks)
         moved[at] = Chunk(rest[0].standing, here & ~queues | _covered(queues, rest), rest)
         moved[to] = Chunk(target[0].standing, chunks[to].queues | queues, target)
@@ -112,8 +118,16 @@ class Ranking(NamedTuple):
 
     def _chunk_of(self, standing: Standing) -> int:
         """Return which chunk a standing is in, or belongs into."""
-        chunks = self.chunks
-        return max(0, bisect_right(chunks, standing, key=_FIRST) - 1) if len(chunks) > 1 else 0
+        in_flight, served = standing
+        low, high = 1, len(self.chunks)
+        while low < high:
+            middle = (low + high) // 2
+            first = self.chunks[middle].first
+            if first[0] < in_flight or (first[0] == in_flight and first[1] <= served):
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
 
     def _with(self, start: int, end: int, *fresh: Chunk) -> tuple[Chunk, ...]:
         return (*self.chunks[:start], *fresh, *self.chunks[end:])
@@ -147,6 +161,20 @@ def _halves(entries: tuple[Entry, ...]) -> Iterator[Chunk]:
             yield Chunk(part[0].standing, union(entry.queues for entry in part), part)
 
 
+def _position(entries: tuple[Entry, ...], standing: Standing) -> int:
+    """Return how many of some entries stand before a standing."""
+    in_flight, served = standing
+    low, high = 0, len(entries)
+    while low < high:
+        middle = (low + high) // 2
+        other = entries[middle].standing
+        if other[0] < in_flight or (other[0] == in_flight and other[1] < served):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 def _is_at(entries: tuple[Entry, ...], position: int, standing: Standing) -> bool:
     return position < len(entries) and entries[position].standing == standing
 
@@ -159,7 +187,3 @@ def _covered(wanted: Bits, holders: tuple[Entry, ...] | tuple[Chunk, ...]) -> Bi
         if not missing:
             return wanted
     return wanted & ~missing
-
-
-_STANDING: Final = attrgetter("standing")
-_FIRST: Final = attrgetter("first")

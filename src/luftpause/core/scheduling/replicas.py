@@ -15,7 +15,8 @@ from luftpause.core.scheduling.events import ReplicaProbed, TurnFailed
 from luftpause.core.scheduling.foreign import after_report
 from luftpause.core.scheduling.places import all_of
 from luftpause.core.scheduling.residency.uses import model_of
-from luftpause.core.scheduling.state import Pool, Replica, services_of
+from luftpause.core.scheduling.services import services_of
+from luftpause.core.scheduling.state import Pool, Replica
 from luftpause.core.scheduling.turns import leave_queue, unknown_model
 from luftpause.core.scheduling.windows import after_outage, after_refusal
 from luftpause.core.scheduling.working_set.books import watch

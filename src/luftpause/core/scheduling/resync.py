@@ -6,6 +6,7 @@ from luftpause.core.scheduling.adopting import adopt, noted
 from luftpause.core.scheduling.ages import instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import KnownRun, OpenTurn, PeerResynced, RunPhase, TurnArrived
+from luftpause.core.scheduling.lanes import open_turns
 from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.state import Run, Turn, at_work
 from luftpause.core.scheduling.turns import end, leave_queue
@@ -30,7 +31,7 @@ def lose(draft: Draft, peer: PeerId, now: Instant) -> None:
 
 
 def _end_turns_of(draft: Draft, peer: PeerId, named: frozenset[str], now: Instant) -> None:
-    for turn in sorted(draft.open_by_peer.get(peer, ())):
+    for turn in sorted([turn for turn, of, _ in open_turns(draft.turns, draft.held) if of == peer]):
         if turn not in named:
             end(draft, turn, now)
 
@@ -62,8 +63,9 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
         held_s=0.0,
         seq=draft.take_seq(),
         in_run=arrival.in_run,
+        over_in=draft.expect_life(peer, now),
     )
-    replica = adopt(draft, turn, now)
+    replica = adopt(draft, turn)
     if arrival.in_run:
         run = draft.runs.get(arrival.part)
         if run is None:

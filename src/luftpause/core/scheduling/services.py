@@ -12,7 +12,7 @@ from typing import Final
 
 from luftpause.core.model.ids import ModelName
 from luftpause.core.model.refusals import Refusal, RefusalReason, models_named
-from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
 from luftpause.core.scheduling.residency.state import Residency
 from luftpause.core.scheduling.state import Service
 
@@ -22,6 +22,15 @@ PATTERN_CHARS_MAX: Final = 200
 
 _SINGLE: Final = ReplicaKind.SINGLE_PASS
 _NOTHING: Final = Residency()
+
+
+def services_of(spec: ReplicaSpec | None) -> tuple[Service, ...]:
+    """Return what a replica is declared to offer, each once, however often the declaration repeats a model."""
+    if spec is None:
+        return ()
+    if len(spec.models) == 1:  # most engines have one, and every look at a replica asks
+        return ((spec.kind, spec.models[0]),)
+    return tuple((spec.kind, model) for model in dict.fromkeys(spec.models))
 
 
 def offered(serving: Collection[Service], residency: Residency) -> frozenset[Service]:

@@ -1,4 +1,4 @@
-"""What each party has had of the engines: its turns in flight, and when it was served last.
+"""What each party has of the engines, and has had: its turns, and when it was served last.
 
 Where standings are by service, they count what a party was served instead, in tenths of a token: whoever comes back
 from idling begins at what the one served last had had, so nothing is saved up.
@@ -29,128 +29,163 @@ PayerStanding: TypeAlias = tuple[Standing, Standing]
 Service: TypeAlias = tuple[int, int]
 """What a placement counts for among principals, and among the principal's callers; see `working_set/weights.py`."""
 
+Change: TypeAlias = tuple[int, int]
+"""By how much what a principal was served is another number, and what its caller was."""
+
 RESTING_SPARE: Final = 1024
 """So many parties without open turns are remembered, and one more for each that waits, before all are dropped."""
+
+
+class Account(NamedTuple):
+    """A party with open turns: one record, since each turn that comes or goes changes several of these.
+
+    Attributes:
+        standing: of its kind among its likes.
+        flying: its turns in flight, and loads that it forced.
+        waiting: its held turns.
+        tokens: that its turns in flight are charged with, for policy `working-set`.
+    """
+
+    standing: Standing
+    flying: int = 0
+    waiting: int = 0
+    tokens: int = 0
+
+
+Accounts: TypeAlias = Map[Party, Account]
+Resting: TypeAlias = Map[Party, Standing]
 
 
 class Standings(NamedTuple):
     """All parties.
 
     Attributes:
-        of: the standing of each party that has open turns, in flight or held.
-        waiting: those of them that have held turns, and how many.
+        of: each party that has open turns, in flight or held.
+        waiting: how many of them have held turns.
         resting: the standing of each party that has no open turn and is remembered.
-        flying: turns in flight of each party, where standings are by service; else its standing has that.
+        tokens: that all turns in flight are charged with.
         clock: where standings are by service: what the principal served last had had by then; None where they are not.
-        clocks: the same of each principal's callers, for principals with open turns.
+        clocks: the same of each principal's callers, for principals with open turns; 0 where it is not there.
     """
 
-    of: Map[Party, Standing] = Map()
-    waiting: Map[Party, int] = Map()
+    of: Map[Party, Account] = Map()
+    waiting: int = 0
     resting: Map[Party, Standing] = Map()
-    flying: Map[Party, int] = Map()
+    tokens: int = 0
     clock: int | None = None
     clocks: Map[PrincipalId, int] = Map()
 
     def of_payer(self, payer: Payer) -> PayerStanding:
         """Return the standing of a payer with open turns."""
-        return self.of[payer[0]], self.of[payer]
+        return self.of[payer[0]].standing, self.of[payer].standing
+
+    def tokens_of(self, party: Party) -> int:
+        """Return what a party's turns in flight are charged with."""
+        account = self.of.get(party)
+        return 0 if account is None else account.tokens
 
     def queued(self, payer: Payer, seq: int) -> "Standings":
         """Note that a turn of a payer begins to wait. Where standings are by service, nobody saves up idle time."""
-        of, waiting, resting = self.of, self.waiting, self.resting
-        for party in (payer[0], payer):
-            waiting = waiting.set(party, waiting.get(party, 0) + 1)
-            if party not in of:
-                standing = resting.get(party)
-                if standing is None:
-                    standing = 0, seq
-                else:
-                    resting = resting.delete(party)
-                of = of.set(party, (max(standing[0], self._clock_of(party)), standing[1]))
-        return Standings(of, waiting, resting, self.flying, self.clock, self.clocks)
+        after = self._queued(payer[0], seq, self.clock or 0)
+        return after._queued(payer, seq, after._clock_of_callers(payer[0]))
 
     def unqueued(self, payer: Payer) -> "Standings":
         """Note that a turn of a payer waits no more."""
-        of, waiting, resting = self.of, self.waiting, self.resting
-        for party in (payer[0], payer):
-            held = waiting[party] - 1
-            if held:
-                waiting = waiting.set(party, held)
-                continue
-            waiting = waiting.delete(party)
-            standing = of[party]
-            if not (standing[0] if self.clock is None else self.flying.get(party, 0)):
-                of, resting = of.delete(party), resting.set(party, standing)
-        return Standings(of, waiting, resting, self.flying, self.clock, self.clocks)
+        return self._unqueued(payer[0])._unqueued(payer)
 
-    def placed(self, payer: Payer, seq: int, service: Service = (0, 0)) -> "Standings":
+    def placed(self, payer: Payer, seq: int, service: Service = (0, 0), tokens: int = 0) -> "Standings":
         """Note that a turn of a payer was placed, and where standings are by service, what that is worth."""
-        if self.clock is not None:
-            return self._served(payer, seq, service)
-        of, resting = self.of, self.resting
-        for party in (payer[0], payer):
-            standing = of.get(party)
-            in_flight = 0 if standing is None else standing[0]
-            if standing is None and party in resting:
-                resting = resting.delete(party)
-            of = of.set(party, (in_flight + 1, seq))
-        return Standings(of, self.waiting, resting, self.flying, self.clock, self.clocks)
+        of, resting, clock, clocks = self.of, self.resting, self.clock, self.clocks
+        principal = payer[0]
+        if clock is None:
+            of, resting = _placed(of, resting, principal, (1, seq), 0, tokens)
+            of, resting = _placed(of, resting, payer, (1, seq), 0, tokens)
+            return Standings(of, self.waiting, resting, self.tokens + tokens, None, clocks)
+        of, resting = _placed(of, resting, principal, (service[0], seq), clock, tokens)
+        had, known = of[principal].standing[0] - service[0], clocks.get(principal, 0)
+        clock = max(had, clock)
+        of, resting = _placed(of, resting, payer, (service[1], seq), known, tokens)
+        had = of[payer].standing[0] - service[1]
+        if had > known:
+            clocks = clocks.set(principal, had)
+        return Standings(of, self.waiting, resting, self.tokens + tokens, clock, clocks)
 
-    def settled_service(self, payer: Payer, thought: Service, worth: Service) -> "Standings":
+    def settled_service(self, payer: Payer, change: Change) -> "Standings":
         """Note that a turn in flight of a payer is worth more, or less, than was thought when it was placed."""
-        of = self.of
-        principal, (had, served) = payer[0], of[payer[0]]
-        of = of.set(principal, (had + worth[0] - thought[0], served))
-        had, served = of[payer]
-        of = of.set(payer, (had + worth[1] - thought[1], served))
-        return Standings(of, self.waiting, self.resting, self.flying, self.clock, self.clocks)
+        of, principal = self.of, payer[0]
+        of = of.set(principal, _served(of[principal], change[0]))
+        of = of.set(payer, _served(of[payer], change[1]))
+        return Standings(of, self.waiting, self.resting, self.tokens, self.clock, self.clocks)
 
-    def ended(self, payer: Payer) -> "Standings":
+    def ended(self, payer: Payer, tokens: int = 0) -> "Standings":
         """Note that a turn of a payer in flight ended."""
-        of, waiting, resting, flying = self.of, self.waiting, self.resting, self.flying
-        for party in (payer[0], payer):
-            had, served = of[party]
-            in_flight = had if self.clock is None else flying[party]
-            if self.clock is not None:
-                flying = flying.set(party, in_flight - 1) if in_flight > 1 else flying.delete(party)
-            if in_flight > 1 or party in waiting:
-                of = of.set(party, (had - 1 if self.clock is None else had, served))
-                continue
-            of = of.delete(party)
-            if waiting:
-                resting = resting.set(party, (0 if self.clock is None else had, served))
-        return Standings(of, waiting, resting, flying, self.clock, self.clocks)
+        of, resting = self._ended(self.of, self.resting, payer[0], tokens)
+        of, resting = self._ended(of, resting, payer, tokens)
+        return Standings(of, self.waiting, resting, self.tokens - tokens, self.clock, self.clocks)
 
     def settled(self) -> "Standings":
         """Forget those without open turns when nobody waits, or when they have become too many."""
-        waiting, resting = self.waiting, self.resting
-        if not resting or (waiting and len(resting) <= RESTING_SPARE + len(waiting)):
+        if not self.resting or (self.waiting and len(self.resting) <= RESTING_SPARE + self.waiting):
             return self
         clocks = self.clocks
         for principal in [name for name in clocks if name not in self.of]:
             clocks = clocks.delete(principal)
         return self._replace(resting=Map(), clocks=clocks)
 
-    def _served(self, payer: Payer, seq: int, service: Service) -> "Standings":
-        of, resting, flying = self.of, self.resting, self.flying
-        clock, clocks = self.clock or 0, self.clocks
-        for party in (payer[0], payer):
-            standing = of.get(party)
-            if standing is None:
-                standing = resting.get(party, (0, seq))
-                resting = resting.delete(party) if party in resting else resting
-            had = max(standing[0], self._clock_of(party)) if party not in of else standing[0]
-            if isinstance(party, tuple):
-                clocks = clocks.set(party[0], max(had, clocks.get(party[0], 0)))
-            else:
-                clock = max(had, clock)
-            of = of.set(party, (had + service[isinstance(party, tuple)], seq))
-            flying = flying.set(party, flying.get(party, 0) + 1)
-        return Standings(of, self.waiting, resting, flying, clock, clocks)
+    def _queued(self, party: Party, seq: int, clock: int) -> "Standings":
+        of, resting, account = self.of, self.resting, self.of.get(party)
+        if account is not None:
+            fresh = Account(account.standing, account.flying, account.waiting + 1, account.tokens)
+        else:
+            standing = resting.get(party)
+            if standing is not None:
+                resting = resting.delete(party)
+            had, served = standing or (0, seq)
+            fresh = Account((max(had, clock), served), 0, 1)
+        waiting = self.waiting + (fresh.waiting == 1)
+        return Standings(of.set(party, fresh), waiting, resting, self.tokens, self.clock, self.clocks)
 
-    def _clock_of(self, party: Party) -> int:
-        """Return what whoever was served last had had by then, among those that the party is compared with."""
+    def _unqueued(self, party: Party) -> "Standings":
+        of, resting, account = self.of, self.resting, self.of[party]
+        held = account.waiting - 1
+        if held or account.flying:
+            of = of.set(party, Account(account.standing, account.flying, held, account.tokens))
+        else:
+            of, resting = of.delete(party), resting.set(party, account.standing)
+        return Standings(of, self.waiting - (not held), resting, self.tokens, self.clock, self.clocks)
+
+    def _ended(self, of: Accounts, resting: Resting, party: Party, tokens: int) -> tuple[Accounts, Resting]:
+        account = of[party]
+        had, served = account.standing
         if self.clock is None:
-            return 0
-        return self.clocks.get(party[0], 0) if isinstance(party, tuple) else self.clock
+            had -= 1
+        if account.flying > 1 or account.waiting:
+            ended = Account((had, served), account.flying - 1, account.waiting, account.tokens - tokens)
+            return of.set(party, ended), resting
+        return of.delete(party), resting.set(party, (had, served)) if self.waiting else resting
+
+    def _clock_of_callers(self, principal: PrincipalId) -> int:
+        """Return what whoever was served last had had by then, among the callers of a principal."""
+        return 0 if self.clock is None else self.clocks.get(principal, 0)
+
+
+def _placed(
+    of: Accounts, resting: Resting, party: Party, service: Standing, clock: int, tokens: int
+) -> tuple[Accounts, Resting]:
+    """Return the accounts with one more turn of a party in flight. `service`: what it had of that, and when."""
+    account = of.get(party)
+    if account is not None:
+        standing = account.standing[0] + service[0], service[1]
+        more = Account(standing, account.flying + 1, account.waiting, account.tokens + tokens)
+        return of.set(party, more), resting
+    had = 0
+    if resting:
+        standing_then = resting.get(party)
+        if standing_then is not None:
+            had, resting = standing_then[0], resting.delete(party)
+    return of.set(party, Account((max(had, clock) + service[0], service[1]), 1, 0, tokens)), resting
+
+
+def _served(account: Account, change: int) -> Account:
+    had, served = account.standing
+    return Account((had + change, served), account.flying, account.waiting, account.tokens)

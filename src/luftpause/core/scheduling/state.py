@@ -162,11 +162,6 @@ class Replica(NamedTuple):
         return self.declared and self.spec is not None and self.spec.kind is kind and model in self.spec.models
 
 
-def services_of(spec: ReplicaSpec | None) -> tuple[Service, ...]:
-    """Return what a replica is declared to offer, each once, however often the declaration repeats a model."""
-    return () if spec is None else tuple((spec.kind, model) for model in dict.fromkeys(spec.models))
-
-
 class Past(NamedTuple):
     """What a scheduler before us knew of a replica: see the fields of `Replica` and of its seat."""
 
@@ -246,6 +241,7 @@ class Turn(NamedTuple):
         arrival: who asked for what.
         seq: order of placement.
         in_run: whether its end changes its run: not if it stands alone, nor once the run has ended.
+        over_in: when it is over if nothing is heard of it.
         returning: batch waits for its first token (see `Replica.returning`).
         tokens: that its replica is charged with, for policy `working-set`, as is what follows.
         service: what its payer is charged with, tenths of a token.
@@ -261,6 +257,7 @@ class Turn(NamedTuple):
     held_s: float
     seq: int
     in_run: bool
+    over_in: Bucket
     returning: bool = False
     tokens: int = 0
     service: int = 0
@@ -280,6 +277,7 @@ class HeldTurn(NamedTuple):
         arrived_at: counts what it waited elsewhere before.
         seq: breaks ties. In its lane it counts as arrived at `ranked_at`.
         away_from: the home, in that life, which it is to wait for once that takes turns again; None while at its place.
+        over_in: when it is over if nothing is heard of it.
         need: tokens that it needs where it begins; `claims` is the replica that is closed for it; `little`: a guest's.
         claimed_at: when it had a replica closed for the first time.
     """
@@ -289,6 +287,7 @@ class HeldTurn(NamedTuple):
     seq: int
     pool: Pool
     ranked_at: Instant
+    over_in: Bucket
     away_from: Life | None = None
     need: int = 0
     claims: ReplicaId | None = None
@@ -329,7 +328,6 @@ class State(NamedTuple):
         lanes: held turns by pool and lane, each lane in order of arrival.
         away: held turns by the home that they are away from, with their places.
         lapsed: turns in flight that were given up for want of a sign of life: their dataplane may be frozen only.
-        open_by_peer: each dataplane's open turns, held ones too, and in which bucket each is over if nothing is heard.
         queue_bits: the bit of each queue with held turns: no other of them has it.
         standings: what each principal and each caller has had: turns in flight, and when it was served last.
         lineup: who waits, and in which queues, in fair order.
@@ -356,7 +354,6 @@ class State(NamedTuple):
     lanes: Map[Pool, Map[Lane, Places]] = Map()
     away: Map[Life, Map[TurnId, Place]] = Map()
     lapsed: Map[TurnId, Turn] = Map()
-    open_by_peer: Map[PeerId, Map[TurnId, Bucket]] = Map()
     queue_bits: Map[Queue, Bits] = Map()
     standings: Standings = Standings()
     lineup: Lineup = Lineup()

@@ -90,15 +90,15 @@ def bucket_of(seconds: float) -> int:
 
 def taught(history: History, seconds: float, now: Instant, *, is_lost: bool = False) -> History:
     """Return a history after one more pause, which ended or, `is_lost`, was given up."""
-    returned, returns, losses, unit, _ = history
+    returns, losses, unit = history.returns, history.losses, history.unit
     if unit > _UNIT_MAX:
         returns, losses, unit = tuple(each / unit for each in returns), tuple(each / unit for each in losses), 1.0
     bucket = bisect_right(BOUNDS_S, seconds)
     weights = list(losses if is_lost else returns)
     weights[bucket] += unit
     if is_lost:
-        return History(returned, returns, tuple(weights), unit * _GROWTH, now)
-    return History(returned + 1, tuple(weights), losses, unit * _GROWTH, now)
+        return History(history.returned, returns, tuple(weights), unit * _GROWTH, now)
+    return History(history.returned + 1, tuple(weights), losses, unit * _GROWTH, now)
 
 
 _NOBODY: Final[Map[int, int]] = Map()
@@ -158,7 +158,7 @@ class Tools(NamedTuple):
 
     def taught(self, tool: ToolName, seconds: float, now: Instant, *, is_lost: bool = False) -> "Tools":
         """Learn from a pause that ended, or was given up."""
-        step_s, histories, out = self
+        histories = self.histories
         known = histories.get(tool)
         history = taught(NOTHING_HEARD if known is None else known, seconds, now, is_lost=is_lost)
         histories = histories.set(tool, history)
@@ -166,14 +166,14 @@ class Tools(NamedTuple):
             oldest = sorted((each.heard_at, name) for name, each in histories.items() if name != tool)
             for _, name in oldest[:HISTORIES_DROPPED]:
                 histories = histories.delete(name)
-        return Tools(step_s, histories, out)
+        return Tools(self.step_s, histories, self.out)
 
     def _counted(self, tool: ToolName, since: Instant, change: int) -> "Tools":
-        step_s, histories, out = self
-        step, steps = ceil(since / step_s), out.get(tool, _NOBODY)
+        out = self.out
+        step, steps = ceil(since / self.step_s), out.get(tool, _NOBODY)
         count = steps.get(step, 0) + change
         steps = steps.set(step, count) if count else steps.delete(step)
-        return Tools(step_s, histories, out.set(tool, steps) if steps else out.delete(tool))
+        return Tools(self.step_s, self.histories, out.set(tool, steps) if steps else out.delete(tool))
 
     def _running(self, of_tool: Map[int, int], now: Instant) -> list[tuple[float, int]]:
         sums: dict[int, tuple[int, int]] = {}

@@ -62,14 +62,14 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     pool = pool_of(draft.replicas, run, arrival)
     need = need_of(draft, arrival, run)
     chosen = _choose(draft, arrival, run, pool, need, now)
-    draft.track(arrival.turn, arrival.peer, now)
     if chosen is not None:
-        place(draft, arrival, run, chosen, held_s=arrival.age_s, now=now)
+        place(draft, arrival, run, chosen, now)
         return
+    over_in = draft.expect_life(arrival.peer, now)
     away = away_from(draft.replicas, run, pool)
     ranked = ranked_at(draft, arrival, run, arrived_at) if policy is not None and policy.trees else arrived_at
     little = is_guest(draft, arrival, need)
-    held = HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, away, need, little=little)
+    held = HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, over_in, away, need, little=little)
     _wait(draft, held, run, now)
     if model is None:
         draft.order(HoldTurn(turn=arrival.turn, why=_why(draft, draft.held[arrival.turn], now)))
@@ -119,9 +119,7 @@ def is_news(state: State, turn: TurnId, now: Instant) -> bool:
     in_flight = state.turns.get(turn)
     if in_flight is None or in_flight.returning or (in_flight.tokens and in_flight.first_s is None):
         return True
-    deadlines = state.peer_deadlines
-    last_sign = state.open_by_peer[in_flight.arrival.peer][turn]
-    return last_sign != deadlines.bucket(now + state.limits.turn_timeout_s)
+    return in_flight.over_in != state.peer_deadlines.bucket(now + state.limits.turn_timeout_s)
 
 
 def hear(draft: Draft, turn: TurnId, now: Instant) -> None:
@@ -139,7 +137,6 @@ def hear(draft: Draft, turn: TurnId, now: Instant) -> None:
 def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
     """Take a held turn out of the queue; its run keeps its phase."""
     held = draft.dequeue(turn)
-    draft.untrack(turn, held.arrival.peer)
     run = draft.runs.get(held.arrival.part)
     if run is not None and turn in run.held:
         draft.set_run(run._replace(held=without(run.held, turn), ended_at=now))
@@ -260,7 +257,6 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, finished: TurnFinishe
         draft.residency = left(draft.residency, turn.replica, now)
     if draft.residency.models:
         parking.leave(draft, turn, finished, now)
-    draft.untrack(arrival.turn, arrival.peer)
     run = draft.runs.get(arrival.part) if turn.in_run else None
     if run is None:
         return

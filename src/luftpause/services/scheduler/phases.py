@@ -237,9 +237,11 @@ class Phases:
         return self._lanes_minted
 
     def _make_room(self, now: Instant) -> None:
-        resting = next((run for run, lane in self.runs.items() if not lane.turns), None)
-        if resting is not None:
-            self._show(self.runs.pop(resting), Phase.GONE, "", now)
+        for run, lane in self.runs.items():
+            if not lane.turns:
+                del self.runs[run]
+                self._show(lane, Phase.GONE, "", now)
+                return
 
     def _enter(self, lane: Lane, turn: TurnId, phase: tuple[Phase, str], now: Instant) -> None:
         self._of_turn[turn] = lane

@@ -1,5 +1,6 @@
 """The scheduler's state as programs see it, section by section; docs/status.schema.json describes it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -43,7 +44,7 @@ def sections(seen: Seen) -> dict[str, list[Json]]:
         "callers": [_caller(caller) for caller in view_callers(state)],
         "tools": [_tool(tool) for tool in shown.tools],
         "families": seen.families.rows(state, now),
-        "peers": [_peer(peer, state) for peer in seen.peers],
+        "peers": _peers(seen.peers, state),
         "models": [model_json(model) for model in shown.models],
         "devices": [device_json(device) for device in shown.devices],
     }
@@ -110,6 +111,6 @@ def _tool(tool: ToolView) -> Json:
     }
 
 
-def _peer(seen: PeerSeen, state: State) -> Json:
-    open_turns = len(state.open_by_peer.get(seen.peer, ()))
-    return {"name": seen.peer, "connected": seen.is_connected, "open_turns": open_turns}
+def _peers(peers: Sequence[PeerSeen], state: State) -> list[Json]:
+    open_turns = Counter(each.arrival.peer for each in (*state.turns.values(), *state.held.values()))
+    return [{"name": seen.peer, "connected": seen.is_connected, "open_turns": open_turns[seen.peer]} for seen in peers]

@@ -112,5 +112,5 @@ def test_a_thousand_rounds_of_loading_and_unloading_leave_everything_as_it_was()
         state = box.world.state
         assert not state.replicas.get(ReplicaId("box/A"))
         sizes.add((len(state.replicas), len(state.serving), len(state.runs), len(state.residency.of_replica)))
-        sizes.add((len(state.lanes), len(state.queue_bits), len(state.standings.of), len(state.open_by_peer)))
+        sizes.add((len(state.lanes), len(state.queue_bits), len(state.standings.of), len(state.turns)))
     assert sizes == {(0, 0, 0, 0)}

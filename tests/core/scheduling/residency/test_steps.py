@@ -20,9 +20,9 @@ def test_a_load_counts_as_a_turn_of_whoever_forced_it_until_it_ends() -> None:
     assert isinstance(order, LoadModel)
     assert isinstance(held, HoldTurn)
     assert order.payer == PAYER
-    assert world.state.standings.of[PAYER][0] == 1
+    assert world.state.standings.of[PAYER].flying == 1
     world.tell(up("A"))
-    assert world.state.standings.of[PAYER][0] == 1  # the turn itself by now
+    assert world.state.standings.of[PAYER].flying == 1  # the turn itself by now
     world.tell(finished("t"))
     assert PAYER not in world.state.standings.of
 

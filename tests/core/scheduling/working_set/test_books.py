@@ -51,11 +51,11 @@ def test_an_answer_that_is_silent_counts_as_under_way_after_a_while() -> None:
 def test_payers_are_charged_with_what_turns_came_to() -> None:
     busy = world()
     busy.place(sized("t1", 1000))
-    assert busy.state.standings.of[PrincipalId("anonymous")][0] == 10 * 1000 + 20 * 200
+    assert busy.state.standings.of[PrincipalId("anonymous")].standing[0] == 10 * 1000 + 20 * 200
     busy.place(sized("t2", 1000))
     busy.tell(answered("t1", 1000, cached=900, reply=10))
     spent = (10 * 1000 + 20 * 200) + (10 * 100 + 900 + 20 * 10)
-    assert busy.state.standings.of[PrincipalId("anonymous")][0] == spent
+    assert busy.state.standings.of[PrincipalId("anonymous")].standing[0] == spent
 
 
 def test_what_uses_no_memory_is_charged_with_none() -> None:

@@ -9,24 +9,29 @@ from core.scheduling.working_set.worlds import REPLY, begun, replica, seat, size
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, PrincipalId, ReplicaId, TurnId
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.reasons import RoomKeptFor, WaitingForTokens
-from luftpause.core.scheduling.working_set.guests import BESIDE, has_little, left_to_others, taken, with_guest
+from luftpause.core.scheduling.standings import Payer, Standings
+from luftpause.core.scheduling.working_set.guests import BESIDE, has_little, left_to_others, with_guest
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.room import free_tokens
 from luftpause.core.scheduling.working_set.sending import PASSED_S
-from luftpause.core.scheduling.working_set.state import Seat, WorkingSet
+from luftpause.core.scheduling.working_set.state import Seat
 from luftpause.core.scheduling.working_set.weights import EVEN, Weights
 
 CROWD = ANONYMOUS_PRINCIPAL, CallerId("crowd")
 ONE = ANONYMOUS_PRINCIPAL, CallerId("one")
 LIMITS = WorkingSetLimits(fill=0.75, fill_interactive=0.85, fill_beside=0.5, first_tokens=0)
-NOTHING = world().state.working_set
+NOTHING = Standings(clock=0)
 
 
-def used(**tokens: int) -> WorkingSet:
-    """What is known when principals or, with none named so, callers of the anonymous one have so many tokens."""
+def taken(payer: Payer, tokens: int, known: Standings = NOTHING) -> Standings:
+    return known.placed(payer, 1, tokens=tokens)
+
+
+def used(**tokens: int) -> Standings:
+    """What is known when principals have so many tokens in flight."""
     known = NOTHING
     for name, amount in tokens.items():
-        known = taken(known, (PrincipalId(name), CallerId(name)), amount)
+        known = taken((PrincipalId(name), CallerId(name)), amount, known)
     return known
 
 
@@ -49,7 +54,7 @@ def crowded() -> World:
 
 
 def test_a_twelfth_of_all_that_is_in_flight_is_little() -> None:
-    known = taken(NOTHING, CROWD, 11_000)
+    known = taken(CROWD, 11_000)
     assert has_little(known, ONE, 1000, EVEN)
     assert not has_little(known, ONE, 1001, EVEN)
     assert not has_little(known, CROWD, 1, EVEN)
@@ -64,17 +69,11 @@ def test_principals_are_compared_and_callers_of_one_that_has_half_of_everything(
 
 
 def test_who_is_to_have_less_has_little_only_below_that() -> None:
-    known = taken(NOTHING, CROWD, 7000)
+    known = taken(CROWD, 7000)
     low = Weights(callers=Map({ONE[1]: 0.5}))
     assert has_little(known, ONE, 300, low)
     assert not has_little(known, ONE, 400, low)
     assert not has_little(used(other=7000), ONE, 600, Weights(principals=Map({ANONYMOUS_PRINCIPAL: 0.5})))
-
-
-def test_what_is_taken_is_given_back() -> None:
-    known = taken(taken(NOTHING, CROWD, 70), ONE, 30)
-    assert (dict(known.in_use), known.in_flight) == ({ANONYMOUS_PRINCIPAL: 100, CROWD: 70, ONE: 30}, 100)
-    assert taken(taken(known, CROWD, -70), ONE, -30) == NOTHING
 
 
 def test_all_together_are_left_four_times_what_guests_of_their_class_have() -> None:

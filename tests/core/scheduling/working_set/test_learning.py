@@ -14,7 +14,7 @@ NOW = Instant(100.0)
 
 def turn(expects: int = 0, first_s: float | None = None) -> Turn:
     arrival = arrived("t")
-    return Turn(arrival, ReplicaId("a"), PlacedBecause.HOME, 0.0, 1, True, expects=expects, first_s=first_s)
+    return Turn(arrival, ReplicaId("a"), PlacedBecause.HOME, 0.0, 1, True, 9, expects=expects, first_s=first_s)
 
 
 def told(seat: Seat, cached: int, times: int = 1, *, expects: int = 1000, now: float = 100.0) -> Seat:

@@ -49,10 +49,11 @@ def test_books_that_differ_from_the_facts_are_noticed(changes: dict[str, object]
 
 def test_what_is_in_use_is_counted_by_who_uses_it() -> None:
     state = busy().state
-    for changes, message in (({"in_use": Map()}, "in use are"), ({"in_flight": 1}, "in flight are 1 tokens")):
-        known = state.working_set._replace(**changes)
+    free = Map({party: account._replace(tokens=0) for party, account in state.standings.of.items()})
+    for changes, message in (({"of": free}, "in use are"), ({"tokens": 1}, "in flight are 1 tokens")):
+        known = state.standings._replace(**changes)
         with pytest.raises(AssertionError, match=message):
-            check_working_set(state._replace(working_set=known))
+            check_working_set(state._replace(standings=known))
 
 
 def test_guests_that_are_not_there_are_noticed() -> None:

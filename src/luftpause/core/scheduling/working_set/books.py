@@ -34,12 +34,18 @@ NO_TOOL: Final = ToolName("")
 
 def need_of(draft: Draft, arrival: TurnArrived, run: Run | None) -> int:
     """Return the tokens that a turn is charged with where it goes; 0 where it uses no memory to speak of."""
+    return _needed(draft, arrival, run, _reply_of(draft, arrival)) if _uses_memory(draft, arrival) else 0
+
+
+def _uses_memory(draft: Draft, arrival: TurnArrived) -> bool:
     if draft.limits.working_set is None or arrival.kind is not ReplicaKind.GENERATIVE:
-        return 0
-    if arrival.shape is TurnShape.ERRAND:
-        return 0
+        return False
+    return arrival.shape is not TurnShape.ERRAND
+
+
+def _needed(draft: Draft, arrival: TurnArrived, run: Run | None, reply: int) -> int:
     lengths = draft.working_set.lengths.get(arrival.model, _LENGTHS)
-    return max(1, prompt_tokens(lengths, run, arrival) + _reply_of(draft, arrival))
+    return max(1, prompt_tokens(lengths, run, arrival) + reply)
 
 
 def _reply_of(draft: Draft, arrival: TurnArrived) -> int:
@@ -57,7 +63,7 @@ def is_guest(draft: Draft, arrival: TurnArrived, need: int) -> bool:
     limits = draft.limits.working_set
     if limits is None or not limits.guests or not need:
         return False
-    return has_little(draft.working_set, (arrival.principal, arrival.caller), need, limits.weights)
+    return has_little(draft.standings, (arrival.principal, arrival.caller), need, limits.weights)
 
 
 def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
@@ -66,24 +72,32 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     if run is not None and run.kept and run.home == turn.replica:
         overfilled_at = draft.replicas[turn.replica].seat.overfilled_at
         expects = run.measure.context if overfilled_at is None or overfilled_at < run.ended_at else 0
-    tokens = need_of(draft, turn.arrival, run)
-    reply = _reply_of(draft, turn.arrival) if tokens else 0
-    service = service_of(max(0, tokens - reply), expects, reply) if tokens else 0
     why = turn.why
     if why is PlacedBecause.LEAST_LOADED:
         why = PlacedBecause.MOST_ROOM
     elif why is PlacedBecause.HOME_LOST and run is not None and run.loose:
         why = PlacedBecause.PLACE_LAPSED
-    turn = turn._replace(why=why, tokens=tokens, service=service, expects=expects, placed_at=now)
-    return turn._replace(late_at=_late_at(draft, turn, max(0, tokens - reply - expects))) if tokens else turn
+    if not _uses_memory(draft, turn.arrival):
+        return turn._replace(why=why, expects=expects, placed_at=now)
+    reply = _reply_of(draft, turn.arrival)
+    tokens = _needed(draft, turn.arrival, run, reply)
+    prompt = max(0, tokens - reply)
+    return turn._replace(
+        why=why,
+        tokens=tokens,
+        service=service_of(prompt, expects, reply),
+        expects=expects,
+        placed_at=now,
+        late_at=_late_at(draft, turn, max(0, tokens - reply - expects), now),
+    )
 
 
-def _late_at(draft: Draft, turn: Turn, prefill: int) -> Instant:
+def _late_at(draft: Draft, turn: Turn, prefill: int, now: Instant) -> Instant:
     replica = draft.replicas[turn.replica]
     awaited = sum(each.tokens for each in replica.seat.awaiting)
     prefill_s = (awaited + prefill) / speed_of(replica)
     streamed = draft.working_set.lengths.get(turn.arrival.model, _LENGTHS).streamed
-    return Instant(turn.placed_at + (SILENCE_S + 2 * prefill_s if streamed >= HALF else prefill_s))
+    return Instant(now + (SILENCE_S + 2 * prefill_s if streamed >= HALF else prefill_s))
 
 
 def watch(draft: Draft, name: ReplicaId) -> None:
@@ -156,11 +170,9 @@ def _note_reply(draft: Draft, arrival: TurnArrived, usage: Usage) -> None:
 
 def _settle(draft: Draft, turn: Turn, usage: Usage, weights: Weights) -> None:
     """Charge the payer of a turn with what it was worth in place of what it seemed to be."""
-    payer, before = (turn.arrival.principal, turn.arrival.caller), draft.standings
+    payer = turn.arrival.principal, turn.arrival.caller
     worth = service_of(usage.prompt_tokens, usage.cached_tokens or 0, usage.completion_tokens)
-    thought = weights.weighed(payer, turn.service)
-    draft.standings = before.settled_service(payer, thought, weights.weighed(payer, worth))
-    draft.lineup = draft.lineup.followed(before, draft.standings, payer)
+    draft.settle(payer, weights.changed(payer, turn.service, worth))
 
 
 def rested(draft: Draft, run: Run, turn: Turn, finished: TurnFinished | None, now: Instant) -> Run:

@@ -13,8 +13,8 @@ Which class goes first is not changed by guests: each class has its own.
 from typing import Final
 
 from luftpause.core.model.turns import ServiceClass
-from luftpause.core.scheduling.standings import Payer
-from luftpause.core.scheduling.working_set.state import Seat, WorkingSet
+from luftpause.core.scheduling.standings import Payer, Standings
+from luftpause.core.scheduling.working_set.state import Seat
 from luftpause.core.scheduling.working_set.weights import Weights
 
 LITTLE: Final = 12
@@ -24,24 +24,15 @@ BESIDE: Final = 4
 """Of a replica all together may have so many times what guests have."""
 
 
-def has_little(known: WorkingSet, payer: Payer, tokens: int, weights: Weights) -> bool:
+def has_little(standings: Standings, payer: Payer, tokens: int, weights: Weights) -> bool:
     """Say whether a payer has little beside the others, with so many tokens more, although it may have no less."""
     principal, caller = payer
-    of_all = known.in_flight + tokens
-    of_principal = known.in_use.get(principal, 0) + tokens
+    of_all = standings.tokens + tokens
+    of_principal = standings.tokens_of(principal) + tokens
     if 2 * of_principal < of_all:
         return LITTLE * of_principal <= min(1.0, weights.principals.get(principal, 1.0)) * of_all
-    of_payer = known.in_use.get(payer, 0) + tokens
+    of_payer = standings.tokens_of(payer) + tokens
     return LITTLE * of_payer <= min(1.0, weights.callers.get(caller, 1.0)) * of_principal
-
-
-def taken(known: WorkingSet, payer: Payer, tokens: int) -> WorkingSet:
-    """Return what is known when a payer has so many tokens more in flight; below zero: fewer."""
-    in_use = known.in_use
-    for party in (payer[0], payer):
-        left = in_use.get(party, 0) + tokens
-        in_use = in_use.set(party, left) if left else in_use.delete(party)
-    return known._replace(in_use=in_use, in_flight=known.in_flight + tokens)
 
 
 def left_to_others(seat: Seat, service_class: ServiceClass) -> int | None:

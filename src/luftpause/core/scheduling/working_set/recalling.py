@@ -16,7 +16,8 @@ from luftpause.core.scheduling.reasons import RecalledBecause
 from luftpause.core.scheduling.residency import parking
 from luftpause.core.scheduling.residency.kv_state import NO_SEAT
 from luftpause.core.scheduling.residency.uses import left
-from luftpause.core.scheduling.state import HeldTurn, Replica, Run, Turn, services_of, without
+from luftpause.core.scheduling.services import services_of
+from luftpause.core.scheduling.state import HeldTurn, Replica, Run, Turn, without
 from luftpause.core.scheduling.working_set.books import kept_since
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.room import first_tokens_due, has_tokens, is_open
@@ -65,15 +66,13 @@ def give_back(draft: Draft, turn: TurnId, now: Instant) -> None:
         return
     arrival, limits = in_flight.arrival, draft.limits.working_set
     if limits is not None and limits.by_service:
-        payer, before = (arrival.principal, arrival.caller), draft.standings
-        draft.standings = before.settled_service(payer, limits.weights.weighed(payer, in_flight.service), (0, 0))
-        draft.lineup = draft.lineup.followed(before, draft.standings, payer)
+        payer = arrival.principal, arrival.caller
+        draft.settle(payer, limits.weights.changed(payer, in_flight.service, 0))
     draft.discharge(in_flight)
     if draft.residency.of_replica:
         draft.residency = left(draft.residency, in_flight.replica, now)
     if draft.residency.models:
         parking.leave(draft, in_flight, None, now)
-    draft.untrack(turn, arrival.peer)
     run = draft.runs.get(arrival.part) if in_flight.in_run else None
     if run is not None:
         draft.set_run(_as_before(draft, run, in_flight, now))

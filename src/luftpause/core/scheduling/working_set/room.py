@@ -6,12 +6,17 @@ takes what it is given: whatever is reserved there, nothing works. Windows and r
 Knows one replica at a time.
 """
 
+from typing import Final
+
 from luftpause.core.model.replicas import ON_ONE_MACHINE
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.state import Replica
 from luftpause.core.scheduling.working_set.guests import left_to_others
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+
+ANY_NUMBER: Final = 1 << 62
+"""No turn needs as many tokens."""
 
 
 def is_open(replica: Replica) -> bool:
@@ -47,10 +52,17 @@ def has_tokens(
     replica: Replica, service_class: ServiceClass, need: int, limits: WorkingSetLimits, *, little: bool = False
 ) -> bool:
     """Say whether so many tokens more fit into what the replica bears. `little`: they are a guest's."""
+    return need <= most_tokens(replica, service_class, limits, little=little)
+
+
+def most_tokens(
+    replica: Replica, service_class: ServiceClass, limits: WorkingSetLimits, *, little: bool = False
+) -> int:
+    """Return how many tokens more fit into what the replica bears, below zero where too many are taken."""
     if replica.in_flight == 0 or not limits.gate:
-        return True
+        return ANY_NUMBER
     free = free_tokens(replica, service_class, limits, little=little)
-    return free is None or need <= free
+    return ANY_NUMBER if free is None else free
 
 
 def foreign_tokens(replica: Replica) -> int:
@@ -58,9 +70,9 @@ def foreign_tokens(replica: Replica) -> int:
     return int(replica.foreign * replica.seat.turn)
 
 
-def load_of(replica: Replica) -> tuple[int, int]:
-    """Return what is compared where most is to be free: the smaller, the more; the one declared first of equals."""
-    return replica.seat.charged + foreign_tokens(replica), replica.order
+def load_of(replica: Replica) -> int:
+    """Return the tokens that are spoken for or others': most is free where it is least, first declared of equals."""
+    return replica.seat.charged + foreign_tokens(replica)
 
 
 def free_tokens(

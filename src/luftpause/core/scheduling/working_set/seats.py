@@ -2,27 +2,27 @@
 
 from luftpause.core.model.ids import TurnId
 from luftpause.core.scheduling.affinity import Replicas, bound_to
+from luftpause.core.scheduling.standings import Standings
 from luftpause.core.scheduling.state import Replica, Run, Turn
-from luftpause.core.scheduling.working_set.guests import has_little, taken, with_guest
+from luftpause.core.scheduling.working_set.guests import has_little, with_guest
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.core.scheduling.working_set.state import Awaiting, Seat, WorkingSet
+from luftpause.core.scheduling.working_set.state import Awaiting, Seat
 
 
-def as_guest(known: WorkingSet, turn: Turn, limits: WorkingSetLimits | None) -> Turn:
+def as_guest(standings: Standings, turn: Turn, limits: WorkingSetLimits | None) -> Turn:
     """Return a turn that is about to be booked in as a guest's, if it is one; who was one before may be none now."""
     payer = turn.arrival.principal, turn.arrival.caller
-    is_guest = limits is not None and limits.guests and has_little(known, payer, turn.tokens, limits.weights)
+    is_guest = limits is not None and limits.guests and has_little(standings, payer, turn.tokens, limits.weights)
     return turn if turn.guest is is_guest else turn._replace(guest=is_guest)
 
 
-def booked_in(known: WorkingSet, seat: Seat, turn: Turn) -> tuple[WorkingSet, Seat]:
-    """Return what is known, and a replica's seat, with one more turn in flight."""
-    arrival = turn.arrival
+def booked_in(seat: Seat, turn: Turn) -> Seat:
+    """Return a replica's seat with one more turn in flight, which may fill it over."""
     if seat.capacity is not None and seat.charged + turn.tokens > seat.capacity:
         seat = seat._replace(overfilled_at=turn.placed_at)
     if turn.guest:
-        seat = with_guest(seat, arrival.service_class, turn.tokens)
-    return taken(known, (arrival.principal, arrival.caller), turn.tokens), seated(seat, turn)
+        seat = with_guest(seat, turn.arrival.service_class, turn.tokens)
+    return seated(seat, turn)
 
 
 def may_open_more(before: Seat, after: Seat, turn: Turn) -> bool:

@@ -18,12 +18,12 @@ from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.places import all_of, first_of
 from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.ranking import Bits
-from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, Service, services_of
+from luftpause.core.scheduling.services import services_of
+from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, Service
 from luftpause.core.scheduling.working_set.books import is_guest
 from luftpause.core.scheduling.working_set.claims import claim
 from luftpause.core.scheduling.working_set.keeping import speed_of
-from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, load_of, may_begin
+from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, load_of, may_begin, most_tokens
 
 CLASSES: Final = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
 
@@ -40,13 +40,14 @@ def send(draft: Draft, now: Instant) -> None:
         for name in names:
             while (held := _next(draft, name, now)) is not None:
                 send_to(draft, draft.dequeue(held.arrival.turn), name, now)
+            draft.looked_at(name)
 
 
 def send_to(draft: Draft, held: HeldTurn, name: ReplicaId, now: Instant) -> None:
     """Place a turn that was taken out of its lane."""
     arrival = held.arrival
     run = draft.runs[arrival.part] if arrival.in_run else None
-    place(draft, arrival, run, draft.replicas[name], held_s=now - held.arrived_at, now=now)
+    place(draft, arrival, run, draft.replicas[name], now, held=held)
 
 
 def where_now(
@@ -63,7 +64,7 @@ def where_now(
         return home if home is not None and not waits and goes_on(home, service_class, limits) else None
     little = is_guest(draft, arrival, need)
     best: Replica | None = None
-    best_rank = (0, 0, 0)
+    best_rank = (0, 0)
     home_name = None if run is None or (bound := bound_to(draft.replicas, run)) is None else bound.replica
     for replica in among:
         passes = little and _lets_pass(draft, replica, now)
@@ -73,7 +74,7 @@ def where_now(
             continue
         saved = run.measure.context if run is not None and replica.replica == home_name else 0
         wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
-        rank = (int(wait_s / WAIT_STEP_S), *load_of(replica))
+        rank = (int(wait_s / WAIT_STEP_S), load_of(replica))
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
     return best
@@ -96,13 +97,17 @@ def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass, *, li
 
 def _next(draft: Draft, name: ReplicaId, now: Instant) -> HeldTurn | None:
     """Return the held turn that goes to a replica next; None when none may."""
+    replica = draft.replicas.get(name)
+    if replica is None or replica.draining:
+        return None
+    services = services_of(replica.spec)
     for service_class in CLASSES:
-        replica = draft.replicas.get(name)  # it may have been closed for the class before
-        if replica is None or replica.draining:
-            return None
-        held = _next_at_home(draft, replica, service_class) or _next_to_begin(draft, replica, service_class, now)
+        held = _next_at_home(draft, replica, service_class) or _next_to_begin(
+            draft, replica, service_class, services, now
+        )
         if held is not None:
             return held
+        replica = draft.replicas[name]  # it may have been closed for this class
     return None
 
 
@@ -118,18 +123,27 @@ def _next_at_home(draft: Draft, replica: Replica, service_class: ServiceClass) -
     return draft.held[turn]
 
 
-def _next_to_begin(draft: Draft, replica: Replica, service_class: ServiceClass, now: Instant) -> HeldTurn | None:
+def _next_to_begin(
+    draft: Draft, replica: Replica, service_class: ServiceClass, services: Sequence[Service], now: Instant
+) -> HeldTurn | None:
     limits = draft.limits.working_set
     assert limits is not None
-    queues = _queues(draft, service_class, services_of(replica.spec))
-    if not queues or not may_begin(replica, limits):
+    if not may_begin(replica, limits):
+        return None
+    queues = _queues(draft, service_class, services)
+    if not queues:
         return None
     holder = replica.seat.claimed_by
     if holder is not None and is_closed(draft, replica, service_class):
         held = draft.held[holder]
-        return held if held.arrival.service_class is service_class and _fits(held, replica, limits) else None
+        is_its_class = held.arrival.service_class is service_class
+        return (
+            held if is_its_class and has_tokens(replica, service_class, held.need, limits, little=held.little) else None
+        )
+    most = most_tokens(replica, service_class, limits)
+    most_of_guests = most_tokens(replica, service_class, limits, little=True) if limits.guests else most
     for held in _in_line(draft, service_class, queues):
-        if _fits(held, replica, limits):
+        if held.need <= (most_of_guests if held.little else most):
             return held
         if held.claims is None:
             if limits.claim:
@@ -145,22 +159,26 @@ def first_in_line(draft: Draft, service_class: ServiceClass, services: Sequence[
 
 
 def _queues(draft: Draft, service_class: ServiceClass, services: Sequence[Service]) -> list[tuple[Bits, Pool]]:
-    return [
-        (bit, service) for service in services if (bit := draft.queue_bits.get((service_class, service))) is not None
-    ]
-
-
-def _fits(held: HeldTurn, replica: Replica, limits: WorkingSetLimits) -> bool:
-    return has_tokens(replica, held.arrival.service_class, held.need, limits, little=held.little)
+    found: list[tuple[Bits, Pool]] = []
+    for service in services:
+        bit = draft.queue_bits.get((service_class, service))
+        if bit is not None:
+            found.append((bit, service))
+    return found
 
 
 def _in_line(draft: Draft, service_class: ServiceClass, queues: Sequence[tuple[Bits, Pool]]) -> Iterator[HeldTurn]:
     """Yield turns that are to begin somewhere, in fair order."""
-    for payer in draft.lineup.in_order(sum(bit for bit, _ in queues)):
+    for payer in draft.lineup.in_order(sum([bit for bit, _ in queues])):
         lane = service_class, payer.principal, payer.caller
-        lanes = [all_of(draft.lanes[pool][lane]) for bit, pool in queues if bit & payer.queues]
-        for _, _, turn in lanes[0] if len(lanes) == 1 else merge(*lanes):
-            yield draft.held[turn]
+        lanes = [draft.lanes[pool][lane] for bit, pool in queues if bit & payer.queues]
+        if len(lanes) == 1:
+            for chunk in lanes[0]:
+                for _, _, turn in chunk:
+                    yield draft.held[turn]
+        else:
+            for _, _, turn in merge(*[all_of(places) for places in lanes]):
+                yield draft.held[turn]
 
 
 def stand_in(draft: Draft, held: HeldTurn, now: Instant) -> None:
@@ -171,10 +189,12 @@ def stand_in(draft: Draft, held: HeldTurn, now: Instant) -> None:
         return
     service_class = held.arrival.service_class
     best: Replica | None = None
+    least = 0
     for replica in candidates(draft.replicas, draft.serving, held.pool):
         if is_closed(draft, replica, service_class) or not may_begin(replica, limits):
             continue
-        if best is None or load_of(replica) < load_of(best):
-            best = replica
+        load = load_of(replica)
+        if best is None or load < least:
+            best, least = replica, load
     if best is not None:
         claim(draft, held, best, limits, now)

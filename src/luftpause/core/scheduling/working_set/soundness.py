@@ -64,9 +64,9 @@ def _check_guests(state: State) -> None:
             total += turn.tokens
         if turn.guest:
             of_class[turn.replica, turn.arrival.service_class is ServiceClass.BATCH] += turn.tokens
-    known = state.working_set
-    assert dict(known.in_use) == dict(in_use), f"in use are {dict(known.in_use)}, not {dict(in_use)}"
-    assert known.in_flight == total, f"in flight are {known.in_flight} tokens, not {total}"
+    known = {party: account.tokens for party, account in state.standings.of.items() if account.tokens}
+    assert known == dict(in_use), f"in use are {known}, not {dict(in_use)}"
+    assert state.standings.tokens == total, f"in flight are {state.standings.tokens} tokens, not {total}"
     for name, replica in state.replicas.items():
         guests = replica.seat.guests, replica.seat.batch_guests
         assert guests == (of_class[name, False], of_class[name, True]), f"{name} has guests of {guests} tokens"

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from immutables import Map
 
 from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, ToolName, TurnId
-from luftpause.core.scheduling.standings import Party
 from luftpause.core.scheduling.wheel import Wheel
 from luftpause.core.scheduling.working_set.askers import Asked, Asker
 from luftpause.core.scheduling.working_set.replies import Agent, Replies
@@ -130,8 +129,6 @@ class WorkingSet(NamedTuple):
         patience: of each tool and step of worth, as it was found out last; empty stands for a tool that nobody knows.
         leases: when to look at a run whose place is kept.
         silences: when to look at a replica that as many turns await their first token of as may.
-        in_use: tokens in flight of each principal, and of each of its callers.
-        in_flight: all tokens in flight.
         replies: of each agent that had some.
         askers: what is known of them; `after_answers` is their patience, as `patience` is that of tools.
     """
@@ -140,8 +137,6 @@ class WorkingSet(NamedTuple):
     silences: Wheel[ReplicaId]
     lengths: Map[ModelName, Lengths] = Map()
     patience: Map[tuple[ToolName, int], Patience] = Map()
-    in_use: Map[Party, int] = Map()
-    in_flight: int = 0
     replies: Map[Agent, Replies] = Map()
     askers: Map[Asker, Asked] = Map()
     after_answers: Map[tuple[Asker, int], Patience] = Map()

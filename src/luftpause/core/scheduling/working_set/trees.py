@@ -65,5 +65,5 @@ def _unfinished(draft: Draft, parent: RunId, but: Part) -> int:
         return 0
     if len(children) > LOOKED_AT_MAX:
         return len(children)
-    runs = (draft.runs[part] for part in children if part != but)
+    runs = [draft.runs[part] for part in children if part != but]
     return sum(1 for run in runs if run.paused or not run.at_rest)

@@ -43,11 +43,13 @@ def why_it_waits(
 def _emptiest(among: list[Replica]) -> Replica | None:
     """Return the open replica that is charged with least; None when none is open."""
     best: Replica | None = None
+    least = 0
     for replica in among:
         if not is_open(replica):
             continue
-        if best is None or load_of(replica) < load_of(best):
-            best = replica
+        load = load_of(replica)
+        if best is None or load < least:
+            best, least = replica, load
     return best
 
 
