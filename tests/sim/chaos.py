@@ -233,6 +233,7 @@ class Chaos:
             waiting=dice.randrange(-1, 4),
             kv_tokens=self.sizes.choice((None, None, 0, -1, 6_000, 40_000)),
             preemptions=self.sizes.choice((None, 0, 1, 2)),
+            prompt_tokens=self.sizes.choice((*[900_000] * 8, None, 10)),
         )
         told = load if dice.random() < 0.95 else None
         return ReplicaProbed(replica=name, healthy=dice.random() < 0.93, load=told)

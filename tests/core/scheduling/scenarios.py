@@ -237,15 +237,21 @@ def gone(name: str, *why: str, saved: str = "", prefill: str = "0") -> Event:
 def probe(name: str, *cause: str, running: str = "", waiting: str = "", kv: str = "", **more: str) -> Event:
     """`probe a` reports no load, `probe a running=2 waiting=1` one; any other words are why it is not healthy.
 
-    `preempted=3`: so often its engine took memory back; `priorities=lower`: it takes them, and lower ones go first.
+    `preempted=3`: so often its engine took memory back; `read=900`: tokens of prompts that it was given since it was
+    started; `priorities=lower`: it takes them, and lower ones go first.
     """
-    preempted, order = more.get("preempted", ""), more.get("priorities")
+    preempted, read, order = more.get("preempted", ""), more.get("read", ""), more.get("priorities")
     load = (int(running), int(waiting)) if running else (0, None)
     made = probed(name, *load, healthy=not cause, cause=" ".join(cause))
     made = replace(made, priorities=Priorities(f"{order} first") if order else None)
-    if made.load is None or not (kv or preempted):
+    if made.load is None:
         return made
-    told = replace(made.load, kv_tokens=int(kv) if kv else None, preemptions=int(preempted) if preempted else None)
+    told = replace(
+        made.load,
+        kv_tokens=int(kv) if kv else None,
+        preemptions=int(preempted) if preempted else None,
+        prompt_tokens=int(read) if read else None,
+    )
     return replace(made, load=told)
 
 

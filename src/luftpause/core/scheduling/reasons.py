@@ -15,7 +15,7 @@ class PlacedBecause(Enum):
     LEAST_LOADED = "fewest turns in flight"
     MOST_ROOM = "most of its memory is free"
     PLACE_LAPSED = "its place at home was not kept any longer"
-    HOME_LOST = "its home replica is unhealthy or gone"
+    HOME_LOST = "its home replica is unhealthy, gone or was started anew"
     RESYNCED = "its dataplane says that it runs there"
 
     __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up

@@ -128,6 +128,7 @@ class Replica(NamedTuple):
         seat: its memory, for policy `working-set`.
         priorities: in which order its engine takes them, as its last probe found; None where it takes none.
         ill_since: when the first of its last probes failed, all of which did; None while it is healthy or not probed.
+        prompt_tokens: as its engine counted them last in this life; None where it did not say.
     """
 
     replica: ReplicaId
@@ -155,6 +156,7 @@ class Replica(NamedTuple):
     seat: Seat = Seat()
     priorities: Priorities | None = None
     ill_since: Instant | None = None
+    prompt_tokens: int | None = None
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""

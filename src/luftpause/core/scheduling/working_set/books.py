@@ -63,8 +63,9 @@ def is_guest(draft: Draft, arrival: TurnArrived, need: int) -> bool:
 def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     """Return a turn that is about to be placed, with what its replica is charged for it."""
     expects = 0
-    if run is not None and run.kept and run.home == turn.replica:
-        overfilled_at = draft.replicas[turn.replica].seat.overfilled_at
+    home = None if run is None or not run.kept else bound_to(draft.replicas, run)
+    if home is not None and run is not None and home.replica == turn.replica:
+        overfilled_at = home.seat.overfilled_at
         expects = run.measure.context if overfilled_at is None or overfilled_at < run.ended_at else 0
     tokens = need_of(draft, turn.arrival, run)
     reply = _reply_of(draft, turn.arrival) if tokens else 0
@@ -135,6 +136,8 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
     if limits.by_service:
         _settle(draft, turn, usage, limits.weights)
     replica = draft.replicas[turn.replica]
+    if turn.seq < replica.epoch:
+        turn = turn._replace(expects=0)  # its place was in a cache that is gone
     seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
     draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
 

@@ -40,6 +40,7 @@ class Seat(NamedTuple):
         claimed_by: the held turn that the replica is closed for until it fits: no other run begins here meanwhile.
         pool: what its engine says that it has; None where it does not say.
         window: what it bears, as far as it was learned; None while nothing speaks against more.
+        window_heard: the same when its engine last told of itself, in the life that it is in as far as we know.
         hits: of what runs expected to find in its cache, the share that they found lately.
         speed: tokens that it prefills in a second.
         excess_s: how much longer first tokens took lately than their prefill: its engine's queue.
@@ -57,6 +58,7 @@ class Seat(NamedTuple):
     claimed_by: TurnId | None = None
     pool: int | None = None
     window: int | None = None
+    window_heard: int | None = None
     hits: float = 1.0
     speed: float = 0.0
     excess_s: float = 0.0
