@@ -15,6 +15,7 @@ from luftpause.core.dialects.engine_metrics import parse_load
 from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.models import EnginePhase, ModelGroup
 from luftpause.core.model.replicas import EngineKind, Priorities
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
@@ -202,6 +203,7 @@ def launcher(name: str, *told: str, ram: str = "10", parking: str = "0") -> Even
 
 def finish(
     turn: str,
+    *marks: str,
     tools: str = "0",
     tokens: str = "",
     cached: str = "",
@@ -209,14 +211,16 @@ def finish(
     prompt: str = "",
     reply: str = "100",
 ) -> Event:
-    """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these.
+    """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these; `finish t asks`
+    one that a person must allow first.
 
     `tokens=900 cached=0`: of its prompt; `restore=0.1`: it had its KV read back first in so many seconds. With `prompt`
     the engine reports its reply's tokens too.
     """
+    called: int | list[str] = int(tools) if tools.isdigit() else tools.split(",")
     made = finished(
         turn,
-        tools=int(tools) if tools.isdigit() else tools.split(","),
+        tools=[A_PERSON] if "asks" in marks else called,
         tokens=int(tokens) if tokens else None,
         cached=int(cached) if cached else None,
         restore_s=float(restore) if restore else None,

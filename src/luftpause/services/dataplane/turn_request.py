@@ -102,6 +102,7 @@ def _course(
             body=body,
             said=said,
             model=found.model,
+            approve_tools=standing.approve_tools,
         ),
     )
 

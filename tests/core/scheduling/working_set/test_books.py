@@ -9,6 +9,7 @@ from core.scheduling.builders import World, arrived, failed, known_run, placed, 
 from core.scheduling.working_set.worlds import answered, begun, seat, sized, world
 from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, TurnId
 from luftpause.core.model.replicas import Load, ReplicaKind
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling.events import (
     Event,
@@ -222,3 +223,17 @@ def test_misses_before_anybody_knows_that_an_engine_was_started_anew_are_taken_b
     made.tell(read_so_far(100))
     made.tell(answered("late", 220))
     assert (seat(made).window, seat(made).hits) == (None, 1.0)
+
+
+def test_whoever_waits_for_a_person_has_no_place_kept_and_teaches_what_people_take() -> None:
+    made = world()
+    made.place(sized("t1", 1000, "r"))
+    made.tell(answered("t1", 1000, tool=A_PERSON))
+    run = made.run("r")
+    assert run is not None
+    assert (run.paused, run.kept, run.loose) == (True, 0, True)
+    assert seat(made).kept == 0
+    made.later(300.0)
+    assert made.place(sized("t2", 1200, "r")) == "a"
+    assert made.state.turns[TurnId("t2")].expects == 0
+    assert {tool: each.returned for tool, each in made.state.tools.histories.items()} == {A_PERSON: 1}

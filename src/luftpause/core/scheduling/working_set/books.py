@@ -4,6 +4,7 @@ from typing import Final
 
 from luftpause.core.model.ids import Instant, ReplicaId, ToolName
 from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.affinity import bound_to
 from luftpause.core.scheduling.draft import Draft
@@ -218,6 +219,8 @@ def kept_since(draft: Draft, run: Run, now: Instant) -> Run:
 
 def _patience_s(draft: Draft, run: Run, worth: float, now: Instant) -> float:
     tool = NO_TOOL if run.out_on is None else run.out_on
+    if tool == A_PERSON:
+        return 0.0  # nobody knows for how long, and what is kept meanwhile is kept from others
     key, known = (tool, worth_step(worth)), draft.working_set.patience
     patience, history = known.get(key), draft.tools.histories.get(tool)
     if patience is None or is_stale(patience, 0 if history is None else history.returned, worth):
