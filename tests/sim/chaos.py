@@ -222,6 +222,8 @@ class Chaos:
             age_s=dice.choice(AGES),
             prompt_bytes=self.sizes.choice((0, 400, 8_000, 20_000, 400_000, -7)),
             shape=dice.choice((*[TurnShape.IN_RUN] * 8, TurnShape.ALONE, TurnShape.ERRAND)),
+            picture_bytes=self.sizes.choice((0, 0, 10_000, -7)),
+            picture_tokens=self.sizes.choice((0, 0, 765, -7)),
         )
 
     def probe(self) -> ReplicaProbed:

@@ -16,12 +16,12 @@ from luftpause.core.scheduling.working_set.guests import has_little
 from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s, worth_step
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
 from luftpause.core.scheduling.working_set.leases import lease
-from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, prompt_tokens, service_of
+from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, measured, prompt_tokens, service_of
 from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
 from luftpause.core.scheduling.working_set.replies import AGENTS_MAX, Replies, after_reply, agent_of
 from luftpause.core.scheduling.working_set.room import first_tokens_due
 from luftpause.core.scheduling.working_set.seats import heard
-from luftpause.core.scheduling.working_set.state import Lengths, Measure, Patience
+from luftpause.core.scheduling.working_set.state import Lengths, Patience
 from luftpause.core.scheduling.working_set.weights import Weights
 
 FOREVER_S: Final = 1e9
@@ -130,7 +130,7 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
         return
     model = turn.arrival.model
     lengths = draft.working_set.lengths
-    after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival.prompt_bytes, usage)
+    after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival, usage)
     after = after_answer(after, usage, turn.first_s, now - turn.placed_at)
     draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
     _note_reply(draft, turn.arrival, usage)
@@ -173,9 +173,9 @@ def rested(draft: Draft, run: Run, turn: Turn, finished: TurnFinished | None, no
     assert limits is not None
     measure, usage = run.measure, None if finished is None else finished.usage
     if usage is not None and makes_sense(usage):
-        measure = Measure(turn.arrival.prompt_bytes, usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens)
+        measure = measured(turn.arrival, usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens)
     elif turn.tokens:
-        measure = Measure(turn.arrival.prompt_bytes, turn.tokens, turn.tokens)
+        measure = measured(turn.arrival, turn.tokens, turn.tokens)
     run = run._replace(measure=measure, kept=0, kept_until=None, loose=False)
     if not run.at_rest or finished is None:
         return run

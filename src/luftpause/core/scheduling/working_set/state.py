@@ -100,14 +100,15 @@ class Measure(NamedTuple):
     """What a run's last answered turn came to.
 
     Attributes:
-        prompt_bytes: of its request.
+        text_bytes: of its request, without pictures; those came to about `pictures` tokens.
         prompt: tokens of it.
         context: tokens of prompt and answer: what its replica may have in its cache.
     """
 
-    prompt_bytes: int = 0
+    text_bytes: int = 0
     prompt: int = 0
     context: int = 0
+    pictures: int = 0
 
 
 class Patience(NamedTuple):
