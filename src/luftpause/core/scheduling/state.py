@@ -116,7 +116,7 @@ class Replica(NamedTuple):
         placed: turns ever placed here.
         why: what made its last probe fail, for people; empty while it is healthy or was never probed.
         closed_until: its engine asked to be left alone until then. `batch`: those of the turns in flight that are.
-        returning: turns of interactive runs that came back from a tool when it was full: batch awaits their first token.
+        returning: turns of interactive runs back from a tool when it was full: batch awaits their first token.
         window: what it may have in flight for now, after an outage or a refusal; None while it may take any number.
         peak: the most turns that it had in flight since its last report: none of these is foreign (see `foreign.py`).
         surplus: requests beyond those in its last report; None before the first one of this epoch.

@@ -19,7 +19,7 @@ from luftpause.core.scheduling.working_set.leases import lease
 from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, measured, prompt_tokens, service_of
 from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
 from luftpause.core.scheduling.working_set.replies import AGENTS_MAX, Replies, after_reply, agent_of
-from luftpause.core.scheduling.working_set.room import first_tokens_due
+from luftpause.core.scheduling.working_set.room import first_tokens_due, is_too_large
 from luftpause.core.scheduling.working_set.seats import heard
 from luftpause.core.scheduling.working_set.state import Lengths, Patience
 from luftpause.core.scheduling.working_set.weights import Weights
@@ -68,11 +68,16 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     if home is not None and run is not None and home.replica == turn.replica:
         overfilled_at = home.seat.overfilled_at
         expects = run.measure.context if overfilled_at is None or overfilled_at < run.ended_at else 0
-    tokens = need_of(draft, turn.arrival, run)
+    tokens, replica = need_of(draft, turn.arrival, run), draft.replicas[turn.replica]
+    is_hopeless = is_too_large(tokens, replica)
+    if is_hopeless:
+        tokens = max(1, int(replica.seat.turn))  # its engine refuses it, or what it is full of is no text
     reply = _reply_of(draft, turn.arrival) if tokens else 0
     service = service_of(max(0, tokens - reply), expects, reply) if tokens else 0
     why = turn.why
-    if why is PlacedBecause.LEAST_LOADED:
+    if is_hopeless:
+        why = PlacedBecause.TOO_LARGE
+    elif why is PlacedBecause.LEAST_LOADED:
         why = PlacedBecause.MOST_ROOM
     elif why is PlacedBecause.HOME_LOST and run is not None and run.loose:
         why = PlacedBecause.PLACE_LAPSED

@@ -6,12 +6,17 @@ takes what it is given: whatever is reserved there, nothing works. Windows and r
 Knows one replica at a time.
 """
 
+from typing import Final
+
 from luftpause.core.model.replicas import ON_ONE_MACHINE
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.state import Replica
 from luftpause.core.scheduling.working_set.guests import left_to_others
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+
+TOO_LARGE: Final = 2
+"""So many times an engine's memory is more than a wrong guess of text."""
 
 
 def is_open(replica: Replica) -> bool:
@@ -51,6 +56,12 @@ def has_tokens(
         return True
     free = free_tokens(replica, service_class, limits, little=little)
     return free is None or need <= free
+
+
+def is_too_large(need: int, replica: Replica) -> bool:
+    """Say whether an engine's whole memory is far too small for so many tokens, as far as they can be guessed."""
+    pool = replica.seat.pool
+    return pool is not None and need > TOO_LARGE * pool
 
 
 def foreign_tokens(replica: Replica) -> int:
