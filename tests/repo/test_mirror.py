@@ -15,7 +15,6 @@ EXEMPT: frozenset[str] = frozenset(
         "src/luftpause/adapters/link/admissions.py",
         "src/luftpause/adapters/link/direct.py",
         "src/luftpause/adapters/link/requests.py",
-        "src/luftpause/adapters/turns_http/request.py",
         "src/luftpause/adapters/turns_http/served_models.py",
         "src/luftpause/assembly/all_in_one.py",
         "src/luftpause/assembly/split.py",

@@ -20,6 +20,7 @@ SCHEDULING = tuple(
 
 MODULES = {
     "abc",
+    "binascii",
     "bisect",
     "collections",
     "collections.abc",

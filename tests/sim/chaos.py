@@ -222,6 +222,8 @@ class Chaos:
             age_s=dice.choice(AGES),
             prompt_bytes=self.sizes.choice((0, 400, 8_000, 20_000, 400_000, -7)),
             shape=dice.choice((*[TurnShape.IN_RUN] * 8, TurnShape.ALONE, TurnShape.ERRAND)),
+            picture_bytes=self.sizes.choice((0, 0, 10_000, -7)),
+            picture_tokens=self.sizes.choice((0, 0, 765, -7)),
         )
 
     def probe(self) -> ReplicaProbed:
@@ -233,6 +235,7 @@ class Chaos:
             waiting=dice.randrange(-1, 4),
             kv_tokens=self.sizes.choice((None, None, 0, -1, 6_000, 40_000)),
             preemptions=self.sizes.choice((None, 0, 1, 2)),
+            prompt_tokens=self.sizes.choice((*[900_000] * 8, None, 10)),
         )
         told = load if dice.random() < 0.95 else None
         return ReplicaProbed(replica=name, healthy=dice.random() < 0.93, load=told)

@@ -190,6 +190,8 @@ def test_the_operator_decides_for_others_at_the_page_and_not_as_an_agent(up: Pro
         handle = mcp(up, ALICE, "spawn", **order)["structuredContent"]["handle"]
         (asked,) = mcp(up, ALICE, "await", handles=[handle])["structuredContent"]["runs"]
         assert asked["status"] == "AwaitingApproval", asked["error"]
+        tools = json.loads(ask(up.url("scheduler"), b"", OPERATOR, start="GET /status HTTP/1.1").body)["tools"]
+        assert [(tool["tool"], tool["running"]) for tool in tools if tool["running"]] == [("a person", 1)]
         seen = json.loads(ask(up.url("runtime"), b"", OPERATOR, start="GET /status HTTP/1.1").body)["runs"]
         (waiting,) = [each for each in seen if each["pending_approvals"]]
         assert (waiting["handle"], waiting["principal"]) == (handle, "alice")

@@ -26,6 +26,7 @@ _ONCE: Final = (
     b"x-luftpause-parent",
     b"x-luftpause-parent-call",
     b"x-luftpause-parent-thread",
+    b"x-luftpause-approve-tools",
     *SESSION_HEADERS,
 )
 """Headers that decide something here: who comes, whose turn it is. Of two, a proxy may go by the other one."""

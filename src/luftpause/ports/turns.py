@@ -24,6 +24,7 @@ class TurnRequest:
         max_tokens: of the reply; 0 leaves its length to the engine.
         answer_schema: JSON schema that the reply should be held to, where the engine can.
         parent: the run that it is a child of, at either door.
+        approve_tools: names of the tools whose calls a person must allow first.
         origin: what of the LLM door spawned it, where its parent is not known: the door may know.
         traceparent: W3C trace context that the turn belongs to, empty for none.
     """
@@ -40,6 +41,7 @@ class TurnRequest:
     parallel_tool_calls: bool = False
     answer_schema: Mapping[str, object] | None = None
     traceparent: str = ""
+    approve_tools: Sequence[str] = ()
     origin: Origin | None = None
 
 

@@ -21,6 +21,7 @@ from adapters.turns_http.scripted_door import (
 )
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.turns_http.client import HttpTurns
+from luftpause.adapters.turns_http.request import APPROVE_BYTES_MAX
 from luftpause.adapters.turns_http.retry import Patience
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId, ToolCallId
 from luftpause.core.model.replicas import Endpoint
@@ -360,3 +361,12 @@ def test_a_turn_belongs_to_the_trace_that_it_was_spawned_in() -> None:
     assert asked.headers["traceparent"] == traced.traceparent
     _, (plain,) = in_time(taken(stream(events(*SAYS_HELLO))))
     assert "traceparent" not in plain.headers
+
+
+def test_the_door_is_told_which_calls_a_person_must_allow_as_far_as_a_head_takes_it() -> None:
+    names = [f"delete_{number:03}" for number in range(1000)]
+    for told in (["delete", "drop"], names):
+        _, (asked,) = in_time(taken(stream(events(*SAYS_HELLO)), request=replace(PLAIN, approve_tools=told)))
+        kept = asked.headers["x-luftpause-approve-tools"].split(",")
+        assert kept == told[: len(kept)]
+        assert len(kept) == min(len(told), APPROVE_BYTES_MAX // len("delete_000,"))

@@ -176,3 +176,21 @@ def test_ranks_of_different_memory_count_as_if_each_had_the_least() -> None:
         for rank, blocks in enumerate((500, 250, 400))
     ]
     assert parse_load("".join(lines)) == Load(running=3, waiting=2, kv_tokens=3 * 250 * 16)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        pytest.param(VLLM + 'vllm:prompt_tokens_total{engine="0",model_name="m"} 700.0\n', 700, id="vllm"),
+        pytest.param(SGLANG + 'sglang:prompt_tokens_total{model_name="m"} 70.0\n', 70, id="sglang"),
+        pytest.param(LLAMA + "llamacpp:prompt_tokens_total 9\n", 9, id="llama-server"),
+        pytest.param(
+            VLLM + "".join(f'vllm:prompt_tokens_total{{engine="{rank}"}} 4\n' for rank in range(3)), 12, id="ranks"
+        ),
+        pytest.param(LLAMA, None, id="it does not say"),
+    ],
+)
+def test_what_an_engine_has_read_since_its_start_is_told(text: str, read: int | None) -> None:
+    load = parse_load(text)
+    assert load is not None
+    assert load.prompt_tokens == read

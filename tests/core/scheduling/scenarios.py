@@ -15,6 +15,7 @@ from luftpause.core.dialects.engine_metrics import parse_load
 from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.models import EnginePhase, ModelGroup
 from luftpause.core.model.replicas import EngineKind, Priorities
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
@@ -202,6 +203,7 @@ def launcher(name: str, *told: str, ram: str = "10", parking: str = "0") -> Even
 
 def finish(
     turn: str,
+    *marks: str,
     tools: str = "0",
     tokens: str = "",
     cached: str = "",
@@ -209,14 +211,16 @@ def finish(
     prompt: str = "",
     reply: str = "100",
 ) -> Event:
-    """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these.
+    """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these; `finish t asks`
+    one that a person must allow first.
 
     `tokens=900 cached=0`: of its prompt; `restore=0.1`: it had its KV read back first in so many seconds. With `prompt`
     the engine reports its reply's tokens too.
     """
+    called: int | list[str] = int(tools) if tools.isdigit() else tools.split(",")
     made = finished(
         turn,
-        tools=int(tools) if tools.isdigit() else tools.split(","),
+        tools=[A_PERSON] if "asks" in marks else called,
         tokens=int(tokens) if tokens else None,
         cached=int(cached) if cached else None,
         restore_s=float(restore) if restore else None,
@@ -237,15 +241,21 @@ def gone(name: str, *why: str, saved: str = "", prefill: str = "0") -> Event:
 def probe(name: str, *cause: str, running: str = "", waiting: str = "", kv: str = "", **more: str) -> Event:
     """`probe a` reports no load, `probe a running=2 waiting=1` one; any other words are why it is not healthy.
 
-    `preempted=3`: so often its engine took memory back; `priorities=lower`: it takes them, and lower ones go first.
+    `preempted=3`: so often its engine took memory back; `read=900`: tokens of prompts that it was given since it was
+    started; `priorities=lower`: it takes them, and lower ones go first.
     """
-    preempted, order = more.get("preempted", ""), more.get("priorities")
+    preempted, read, order = more.get("preempted", ""), more.get("read", ""), more.get("priorities")
     load = (int(running), int(waiting)) if running else (0, None)
     made = probed(name, *load, healthy=not cause, cause=" ".join(cause))
     made = replace(made, priorities=Priorities(f"{order} first") if order else None)
-    if made.load is None or not (kv or preempted):
+    if made.load is None:
         return made
-    told = replace(made.load, kv_tokens=int(kv) if kv else None, preemptions=int(preempted) if preempted else None)
+    told = replace(
+        made.load,
+        kv_tokens=int(kv) if kv else None,
+        preemptions=int(preempted) if preempted else None,
+        prompt_tokens=int(read) if read else None,
+    )
     return replace(made, load=told)
 
 

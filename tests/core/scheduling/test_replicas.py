@@ -1,15 +1,36 @@
 """Replicas that ask to be left alone, and how one that is declared again begins."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from core.scheduling.builders import World, arrived, crowded, failed, finished, known_run, placed, probed, spec
+from core.scheduling.builders import (
+    World,
+    arrived,
+    crowded,
+    failed,
+    finished,
+    known_run,
+    placed,
+    probed,
+    reasons_placed,
+    spec,
+)
 from luftpause.core.model.ids import PeerId, ReplicaId, TurnId
+from luftpause.core.model.replicas import Load
 from luftpause.core.scheduling.decide import next_deadline
-from luftpause.core.scheduling.events import PeerResynced, ReplicaAdded, ReplicaRemoved, TurnAbandoned, WokeUp
-from luftpause.core.scheduling.reasons import ReplicaClosed, explain
-from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.events import (
+    PeerResynced,
+    ReplicaAdded,
+    ReplicaProbed,
+    ReplicaRemoved,
+    TurnAbandoned,
+    WokeUp,
+)
+from luftpause.core.scheduling.reasons import PlacedBecause, ReplicaClosed, explain
+from luftpause.core.scheduling.state import Limits, Window
 from luftpause.core.scheduling.view import ReplicaPhase, view
 
 A = ReplicaId("a")
@@ -79,3 +100,37 @@ def test_a_home_that_began_another_life_calls_nobody_back() -> None:
     assert world.state.held[TurnId("t")].pool != "a"
     world.tell(TurnAbandoned(turn=TurnId("t")))
     assert not world.state.away
+
+
+def read_so_far(tokens: int | None) -> ReplicaProbed:
+    """A probe of an engine that tells what it has read since it was started."""
+    return replace(probed("a", 0, 0), load=Load(running=0, waiting=0, prompt_tokens=tokens))
+
+
+def test_an_engine_that_was_started_anew_between_two_probes_had_an_outage() -> None:
+    world = World(spec("a"))
+    world.tell_all([read_so_far(9000), arrived("t1", "r"), finished("t1", tools=1), arrived("t2")])
+    home = world.state.replicas[A]
+    assert home.kept == 1
+    world.tell(read_so_far(200))
+    anew = world.state.replicas[A]
+    assert anew.epoch > home.epoch
+    assert (anew.healthy, anew.kept, anew.in_flight) == (True, 0, 1)
+    assert anew.window == Window(world.state.limits.slow_start)
+    assert reasons_placed(world.tell(arrived("t3", "r"))) == [PlacedBecause.HOME_LOST]
+
+
+@pytest.mark.parametrize("reads", [(9000, 9000), (9000, 5000), (9000, None, 9500), (None, 200), (0, 0)])
+def test_an_engine_that_read_more_about_as_much_or_does_not_say_is_still_the_same(reads: Sequence[int | None]) -> None:
+    world = World(spec("a"))
+    life = world.state.replicas[A].epoch
+    for tokens in reads:
+        world.tell(read_so_far(tokens))
+    assert world.state.replicas[A].epoch == life
+
+
+def test_a_start_is_noticed_although_reports_in_between_did_not_come() -> None:
+    world = World(spec("a"))
+    life = world.state.replicas[A].epoch
+    world.tell_all([read_so_far(9000), probed("a"), read_so_far(None), read_so_far(200)])
+    assert world.state.replicas[A].epoch > life

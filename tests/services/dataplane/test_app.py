@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from adapters.engine_http.scripted_engine import Received, ScriptedEngine, Visit, answer, eventually, run_bounded
 from adapters.raw_client import connected, fetch
+from luftpause.core.dialects.pictures import in_tiles_of_512
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, RunId, ToolCallId
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import IdentityKeys, ServiceClass, TurnOffer
@@ -558,5 +560,20 @@ def test_a_worker_among_others_shows_what_all_counted_or_says_that_it_cannot() -
             crew.away = True
             answer = await fetch(door.url, b"GET", b"/metrics")
             assert (answer.status, b"cannot be asked" in answer.body) == (500, True)
+
+    run_bounded(main())
+
+
+def test_an_offer_tells_what_of_its_body_is_pictures_and_what_they_come_to() -> None:
+    picture = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(8) + (512).to_bytes(4, "big") * 2 + bytes(30_000)).decode()
+    part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": [part]}]}).encode()
+
+    async def main() -> None:
+        async with open_door(engine_that_answers([])) as door:
+            assert (await door.chat(body=body)).status == 200
+            (offer,) = door.scheduler.offers
+            told = offer.prompt_bytes, offer.picture_bytes, offer.picture_tokens
+            assert told == (len(body), len(picture), in_tiles_of_512(512, 512))
 
     run_bounded(main())

@@ -8,11 +8,12 @@ from luftpause.core.dialects.answer_text import AnswerText
 from luftpause.core.dialects.chat_said import text_in_chat_answer
 from luftpause.core.dialects.observe import BodyObserver
 from luftpause.core.dialects.said import Utterance, said_in
-from luftpause.core.model.ids import ReplicaId, ToolCallId, TurnId
+from luftpause.core.model.ids import ReplicaId, ToolCallId, ToolName, TurnId
 from luftpause.core.model.replicas import Endpoint, Placement
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.engines import Header, Take
-from luftpause.services.dataplane.endings import ending_of, marked, retry_after_s
+from luftpause.services.dataplane.endings import asking, ending_of, marked, retry_after_s
 
 TURN = TurnId("t.1")
 PLACE = Placement(replica=ReplicaId("a"), endpoint=Endpoint(url="http://a"), why="")
@@ -136,3 +137,17 @@ def test_only_an_answer_that_was_listened_to_is_marked() -> None:
     assert isinstance(report, TurnFinished)
     assert set(report.marks) <= set(said_in([Utterance("user", "hi"), Utterance("assistant", "hello")]).marks)
     assert len(report.marks) == 1
+
+
+@pytest.mark.parametrize(
+    ("called", "told"),
+    [(("delete",), (A_PERSON,)), (("look", "delete"), (A_PERSON,)), (("look",), ("look",)), ((), ())],
+)
+def test_a_run_that_called_a_tool_which_a_person_is_asked_about_waits_for_that_person(
+    called: tuple[str, ...], told: tuple[str, ...]
+) -> None:
+    report = TurnFinished(turn=TURN, tools=tuple(map(ToolName, called)))
+    assert asking(report, frozenset({"delete", "drop"})) == TurnFinished(turn=TURN, tools=tuple(map(ToolName, told)))
+    assert asking(report, frozenset()) is report
+    failed = TurnFailed(turn=TURN, cause="broke")
+    assert asking(failed, frozenset({"delete"})) is failed

@@ -228,3 +228,15 @@ def test_the_calls_of_others_are_nobodys_business() -> None:
                     attempt(them, run, C0)
 
     in_time(live())
+
+
+def test_turns_name_the_tools_that_must_still_be_allowed() -> None:
+    async def live() -> None:
+        async with runtime(tools=dangerous()) as world:
+            run = await waiting(world)
+            assert await world.service.approvals.approve(ME, run, None, allow=True, by="me", scope=ApprovalScope.RUN)
+            await ended(world, run)
+            first, second = world.turns.asked
+            assert (list(first.approve_tools), list(second.approve_tools)) == (["look"], [])
+
+    in_time(live())

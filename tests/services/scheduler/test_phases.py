@@ -20,6 +20,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.replicas import Endpoint, ReplicaKind, ReplicaSpec
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 from luftpause.core.scheduling.events import (
     FirstTokenSeen,
@@ -32,7 +33,10 @@ from luftpause.core.scheduling.events import (
     TurnReturned,
 )
 from luftpause.core.scheduling.residency.events import ModelUp
+from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.services.scheduler.phases import DETAIL_MAX, Change, Phase, Phases, Spent
+from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.timeline import Timeline
 from services.scheduler.idle_launcher import Seat
 from services.scheduler.running import crowd, offer, probed, run, spec
@@ -238,3 +242,16 @@ def test_a_turn_that_was_taken_back_leaves_its_run_out_on_its_tool() -> None:
         service.report(TurnReturned(turn=T2))
 
     assert [phase for _, phase, *_ in story(happens)] == ["prefill", "tool", "prefill", "tool"]
+
+
+@pytest.mark.parametrize(("policy", "more"), [(None, ""), (WorkingSetLimits(), "; its place is not kept meanwhile")])
+def test_a_run_that_waits_for_a_person_says_so_and_what_becomes_of_its_place(
+    policy: WorkingSetLimits | None, more: str
+) -> None:
+    async def tell() -> list[tuple[str, str, float, str]]:
+        service, timeline = watched(spec("a"), settings=SchedulerSettings(limits=Limits(working_set=policy)))
+        service.admit(offer("t1", run="r"))
+        service.report(TurnFinished(turn=T1, tool_calls=LOOK, tools=(A_PERSON,)))
+        return told(timeline)
+
+    assert run(tell)[-1] == ("r", "tool", 0, "a person is asked to allow a call" + more)

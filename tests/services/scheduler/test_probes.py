@@ -338,3 +338,16 @@ def test_an_engine_that_is_too_busy_to_say_so_is_asked_again() -> None:
     late: dict[str, bytes | int | str] = {"a.invalid/health": b"", "a.invalid/metrics": SGLANG}
     _, asked = watched_until({**late, "a.invalid/get_server_info": "hang"}, native=True, probes=2)
     assert asked == 2
+
+
+def test_what_an_engine_has_read_is_told_of_one_engine_only() -> None:
+    read = VLLM + b"vllm:prompt_tokens_total 700\n"
+    one, _ = probe({"a.invalid/health": b"", "a.invalid/metrics": read})
+    assert one.load is not None
+    assert one.load.prompt_tokens == 700
+    several, _ = probe(
+        {"a.invalid/health": b"", "e1.invalid/metrics": read, "e2.invalid/metrics": 503},
+        load_from=("http://e1.invalid", "http://e2.invalid"),
+    )
+    assert several.load is not None
+    assert several.load.prompt_tokens is None, "one of them that is away would seem to be a new life of all"

@@ -11,8 +11,8 @@ from services.scheduler.running import probed
 class Clock(SchedulerService):
     """A service whose time stands still until it is told."""
 
-    def __init__(self) -> None:
-        super().__init__(SchedulerSettings())
+    def __init__(self, settings: SchedulerSettings | None = None) -> None:
+        super().__init__(settings or SchedulerSettings())
         self.moment = 100.0
 
     def now(self) -> Instant:
@@ -22,10 +22,12 @@ class Clock(SchedulerService):
         self.moment += seconds
 
 
-def watched(*replicas: ReplicaSpec, timeline: Timeline | None = None) -> tuple[Clock, Timeline]:
+def watched(
+    *replicas: ReplicaSpec, timeline: Timeline | None = None, settings: SchedulerSettings | None = None
+) -> tuple[Clock, Timeline]:
     """Start a service with these replicas, all healthy. Needs the running loop."""
     seen = timeline or Timeline()
-    service = Clock()
+    service = Clock(settings)
     service.watch(seen)
     service.start()
     for replica in replicas:

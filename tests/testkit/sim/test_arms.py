@@ -77,7 +77,7 @@ def test_direct_goes_round_whatever_happens() -> None:
 def test_turn_admission_caps_what_queues_and_holds_the_rest() -> None:
     pool = NotedPool()
     arm = TurnAdmission(pool, setting(1), Limits(), checked=True)
-    arm.probed(0, (1, 1))
+    arm.probed(0, (1, 1, 0))
     one, two = turn(1), turn(2)
     arm.offered(one)
     arm.offered(two)
@@ -96,7 +96,7 @@ def test_turn_admission_takes_a_replica_that_is_down_for_unhealthy() -> None:
     pool = NotedPool()
     arm = TurnAdmission(pool, setting(), Limits(), checked=True)
     arm.probed(0, None)
-    arm.probed(1, (0, 0))
+    arm.probed(1, (0, 0, 0))
     for key in range(3):
         arm.offered(turn(key))
     arm.renewed()
@@ -115,7 +115,7 @@ def test_every_arm_sends_a_turn_only_where_its_model_is(name: str) -> None:
     pool = NotedPool()
     arm = make_arm(name, pool, Setting(replicas=places), checked=False)
     for replica in range(3):
-        arm.probed(replica, (0, 0))
+        arm.probed(replica, (0, 0, 0))
     for key, model in enumerate(["large", "small"] * 4):
         arm.offered(turn(key, run_of(key, model)))
     assert set(pool.where[::2]) == {1, 2}
@@ -136,7 +136,7 @@ def test_runs_that_are_free_have_no_home_and_are_forgotten_turn_by_turn() -> Non
     pool = NotedPool()
     arm = TurnAdmission(pool, setting(), Limits(), checked=True, free=True)
     for replica in range(2):
-        arm.probed(replica, (0, 0))
+        arm.probed(replica, (0, 0, 0))
     run = run_of(1)
     first = turn(1, run)
     arm.offered(first)
@@ -150,7 +150,7 @@ def test_runs_that_are_free_have_no_home_and_are_forgotten_turn_by_turn() -> Non
 def test_a_scheduler_that_is_killed_learns_from_the_dataplane_what_runs_where() -> None:
     pool = NotedPool()
     arm = TurnAdmission(pool, setting(1), Limits(), checked=True)
-    arm.probed(0, (1, 1))
+    arm.probed(0, (1, 1, 0))
     sent, held = turn(1), turn(2)
     for each in (sent, held):
         arm.offered(each)
@@ -159,5 +159,5 @@ def test_a_scheduler_that_is_killed_learns_from_the_dataplane_what_runs_where() 
     arm.restarted()
     assert list(arm.state.turns) == [sent.turn_id]
     assert list(arm.state.held) == [held.turn_id]
-    arm.probed(0, (0, 0))
+    arm.probed(0, (0, 0, 0))
     assert pool.where == [0, 0]

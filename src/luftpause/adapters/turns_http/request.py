@@ -1,6 +1,7 @@
 """A turn as a Chat Completions request: body and headers."""
 
-from typing import assert_never
+from collections.abc import Sequence
+from typing import Final, assert_never
 
 import msgspec
 
@@ -8,6 +9,9 @@ from luftpause.core.runs.events import Origin
 from luftpause.core.runs.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from luftpause.ports.engines import EngineRequest, Header
 from luftpause.ports.turns import TurnRequest
+
+APPROVE_BYTES_MAX: Final = 4096
+"""Names beyond are not told: the place of a run that calls such a tool is kept as for any other."""
 
 
 def build(request: TurnRequest, token: str) -> EngineRequest:
@@ -43,6 +47,7 @@ def build(request: TurnRequest, token: str) -> EngineRequest:
             (b"x-luftpause-caller", request.caller.encode()),
             *([] if request.parent is None else [(b"x-luftpause-parent", request.parent.encode())]),
             *_origin(request.origin),
+            *_approve_tools(request.approve_tools),
             *([(b"traceparent", request.traceparent.encode())] if request.traceparent else []),
             *authorization(token),
         ],
@@ -56,6 +61,14 @@ def _origin(origin: Origin | None) -> list[Header]:
         return []
     named = ((b"x-luftpause-parent-call", origin.tool_call or ""), (b"x-luftpause-parent-thread", origin.thread))
     return [(header, name.encode()) for header, name in named if name]
+
+
+def _approve_tools(names: Sequence[str]) -> list[Header]:
+    """Return the header that says whose calls a person must allow; of very many, as many as a head takes."""
+    kept = ",".join(names)
+    if len(kept) > APPROVE_BYTES_MAX:
+        kept = kept[: APPROVE_BYTES_MAX + 1].rpartition(",")[0]
+    return [(b"x-luftpause-approve-tools", kept.encode())] if kept else []
 
 
 def authorization(token: str) -> list[Header]:

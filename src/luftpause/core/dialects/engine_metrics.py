@@ -24,6 +24,7 @@ class _Names:
     waiting: str = ""
     kv_tokens: str = ""
     preemptions: str = ""
+    prompt_tokens: str = "prompt_tokens_total"
 
 
 # Some exporters write `_` for `:`, so names are compared with `_`.
@@ -83,7 +84,7 @@ def parse_load(text: str) -> Load | None:
     seen: dict[tuple[EngineKind, str], dict[_Rank, float]] = {}
     for sample in _samples(text):
         names = sample.names
-        if sample.metric in (names.running, names.waiting, names.kv_tokens, names.preemptions):
+        if sample.metric in (names.running, names.waiting, names.kv_tokens, names.preemptions, names.prompt_tokens):
             value = _blocks(sample.labels) if sample.metric == _CACHE_CONFIG else sample.value
             ranks = seen.setdefault((names.engine, sample.metric), {})
             rank = tuple(sorted(_RANK.findall(sample.labels)))
@@ -92,11 +93,13 @@ def parse_load(text: str) -> Load | None:
         running, waiting = seen.get((names.engine, names.running)), seen.get((names.engine, names.waiting))
         if running is not None and waiting is not None:
             tokens, preempted = seen.get((names.engine, names.kv_tokens)), seen.get((names.engine, names.preemptions))
+            read = seen.get((names.engine, names.prompt_tokens))
             return Load(
                 running=_requests(sum(running.values())),
                 waiting=_requests(max(waiting.values())),
                 kv_tokens=None if tokens is None else _requests(min(tokens.values()) * len(tokens)) or None,
                 preemptions=None if preempted is None else _requests(sum(preempted.values())),
+                prompt_tokens=None if read is None else _requests(sum(read.values())),
             )
     return None
 

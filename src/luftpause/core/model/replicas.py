@@ -76,12 +76,14 @@ class Load:
     Attributes:
         kv_tokens: tokens that its KV memory holds, all in all; None where it does not say.
         preemptions: how often it took memory back from a request under way, ever; None where it does not say.
+        prompt_tokens: of all prompts that it was given since it was started; None where it does not say.
     """
 
     running: int
     waiting: int
     kv_tokens: int | None = None
     preemptions: int | None = None
+    prompt_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,9 @@ TOOLS_MAX: Final = 16
 TOOL_CHARS_MAX: Final = 128
 """Of a longer name the rest is dropped. No engine and no harness takes names as long as this."""
 
+A_PERSON: Final = ToolName("a person")
+"""What a run is out on while a person is asked to allow a call of its: no tool's name has a blank in it."""
+
 _MCP: Final = "mcp__"
 _BETWEEN: Final = "__"
 

@@ -106,6 +106,7 @@ class TurnOffer:
         trace: the turn's own place in its trace; None where nobody traces.
         recalls: how often it was placed and given back before, each time as another turn.
         reply_max: tokens that its answer may have; 0 where the request does not say.
+        picture_bytes: of the body, what are pictures; they come to about `picture_tokens`.
     """
 
     turn: TurnId
@@ -123,3 +124,5 @@ class TurnOffer:
     trace: TraceContext | None = None
     recalls: int = 0
     reply_max: int = 0
+    picture_bytes: int = 0
+    picture_tokens: int = 0

@@ -37,6 +37,7 @@ class TurnArrived:
         trace: the turn's place in its trace.
         recalls: how often it was placed and given back before, each time as another turn.
         reply_max: tokens that its answer may have; 0 where nobody says.
+        picture_bytes: of the body, what are pictures; they come to about `picture_tokens`.
     """
 
     turn: TurnId
@@ -54,11 +55,18 @@ class TurnArrived:
     trace: TraceContext | None = None
     recalls: int = 0
     reply_max: int = 0
+    picture_bytes: int = 0
+    picture_tokens: int = 0
 
     @property
     def in_run(self) -> bool:
         """Whether it changes a run: single-pass turns never do."""
         return self.kind is ReplicaKind.GENERATIVE and self.shape.in_run
+
+    @property
+    def text_bytes(self) -> int:
+        """What of its body is text, bytes."""
+        return max(0, self.prompt_bytes - max(0, self.picture_bytes))
 
     @property
     def part(self) -> tuple[RunId, ModelName]:

@@ -14,8 +14,9 @@ class PlacedBecause(Enum):
     HOME = "its run's last turn ran there"
     LEAST_LOADED = "fewest turns in flight"
     MOST_ROOM = "most of its memory is free"
+    TOO_LARGE = "it seems too large for any engine, and the engine says so at once if it is"
     PLACE_LAPSED = "its place at home was not kept any longer"
-    HOME_LOST = "its home replica is unhealthy or gone"
+    HOME_LOST = "its home replica is unhealthy, gone or was started anew"
     RESYNCED = "its dataplane says that it runs there"
 
     __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up

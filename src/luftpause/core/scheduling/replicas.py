@@ -1,13 +1,15 @@
 """Replicas come, are probed and go; what that does to the runs that are at home there and to held turns.
 
 A replica that falls ill starts a new epoch: bindings and kept room of the old one are void, since its cache may be.
-Knows nothing of how a probe is made.
+So does one whose engine was started anew between two probes: its counters fell. Knows nothing of how a probe is made.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
 
 from luftpause.core.model.ids import Instant, ReplicaId, TurnId
-from luftpause.core.model.replicas import EngineKind, ReplicaSpec
+from luftpause.core.model.replicas import EngineKind, Load, ReplicaSpec
 from luftpause.core.scheduling.actions import RefuseTurn
 from luftpause.core.scheduling.admission import takes_turns
 from luftpause.core.scheduling.draft import Draft
@@ -21,6 +23,9 @@ from luftpause.core.scheduling.turns import leave_queue, unknown_model
 from luftpause.core.scheduling.windows import after_outage, after_refusal
 from luftpause.core.scheduling.working_set.books import watch
 from luftpause.core.scheduling.working_set.learning import after_report as after_report_of
+
+STARTED_ANEW: Final = "its engine was started anew"
+"""What an outage is called that no probe saw."""
 
 
 def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
@@ -63,8 +68,17 @@ def remove(draft: Draft, replica: ReplicaId, now: Instant) -> None:
 def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
     """Take in what a probe saw; a replica that nobody declared is none of ours."""
     known = draft.replicas.get(event.replica)
-    if known is None or not known.declared or known.spec is None:
+    if known is None or not known.declared:
         return
+    if event.healthy and _was_started_anew(known, event.load):
+        outage = replace(event, healthy=False, load=None, cause=STARTED_ANEW)
+        _take_in(draft, known, outage, now)
+        known = draft.replicas[event.replica]
+    _take_in(draft, known, event, now)
+
+
+def _take_in(draft: Draft, known: Replica, event: ReplicaProbed, now: Instant) -> None:
+    assert known.spec is not None, "it is declared"
     engine = known.engine
     if known.spec.engine is EngineKind.AUTO and event.engine is not EngineKind.AUTO:
         engine = event.engine
@@ -73,6 +87,7 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         known = _open_for_all(draft, known)
         before = _reborn(known, draft.take_seq())._replace(draining=known.draining)
     comes_back = event.healthy and known.seen_healthy and not known.healthy
+    told = event.load.prompt_tokens if event.healthy and event.load is not None else None
     reported = after_report(before, event.load, now) if event.healthy else before._replace(load=None)
     fresh = reported._replace(
         healthy=event.healthy,
@@ -82,6 +97,7 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         window=after_outage(draft.limits) if comes_back else before.window,
         priorities=event.priorities if event.healthy else None,
         ill_since=_ill_since(known, event, now),
+        prompt_tokens=before.prompt_tokens if told is None else told,
     )
     if draft.limits.working_set is not None and event.load is not None:
         fresh = fresh._replace(seat=after_report_of(fresh.seat, event.load, now))
@@ -91,7 +107,7 @@ def probe(draft: Draft, event: ReplicaProbed, now: Instant) -> None:
         if not known.seen_healthy:
             seat = fresh.seat
             if draft.limits.working_set is not None:
-                seat = seat._replace(speed=past.speed, window=past.bears)
+                seat = seat._replace(speed=past.speed, window=past.bears, window_heard=past.bears)
             fresh = fresh._replace(placed=known.placed + past.placed, window=past.window, seat=seat)
     if fresh == known:
         return
@@ -106,6 +122,16 @@ def _ill_since(known: Replica, event: ReplicaProbed, now: Instant) -> Instant | 
     if event.healthy:
         return None
     return now if known.ill_since is None else known.ill_since
+
+
+def _was_started_anew(known: Replica, load: Load | None) -> bool:
+    """Say whether an engine has read far less since it was started than it had before: that was another process.
+
+    Who asks a balancer hears of one engine and then of another, and these have read about as much.
+    """
+    if load is None or load.prompt_tokens is None or known.prompt_tokens is None or not known.healthy:
+        return False
+    return 2 * load.prompt_tokens < known.prompt_tokens
 
 
 def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
@@ -147,6 +173,8 @@ def set_draining(draft: Draft, replica: ReplicaId, *, draining: bool) -> None:
 def _reborn(replica: Replica, epoch: int) -> Replica:
     """Return the replica at the start of a new life: what was bound to the old one is bound no more."""
     seat = replica.seat._replace(kept=0, claimed_by=None, pool=None, hits=1.0, preemptions=None)
+    if replica.heard_at is not None:
+        seat = seat._replace(window=seat.window_heard)  # what it seemed to forget since then went with its old life
     return replica._replace(
         epoch=epoch,
         healthy=False,
@@ -163,6 +191,7 @@ def _reborn(replica: Replica, epoch: int) -> Replica:
         seat=seat,
         priorities=None,
         ill_since=None,
+        prompt_tokens=None,
     )
 
 

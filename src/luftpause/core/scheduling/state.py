@@ -115,10 +115,8 @@ class Replica(NamedTuple):
         kept: interactive runs of this epoch that are paused here with no turn waiting: batch leaves them room.
         placed: turns ever placed here.
         why: what made its last probe fail, for people; empty while it is healthy or was never probed.
-        closed_until: its engine asked to be left alone until then: no new turns, those in flight stay.
-        batch: those of the turns in flight that are batch.
-        returning: turns in flight of interactive runs that came back from a tool when it was full, and have no first
-            token yet: batch waits for that.
+        closed_until: its engine asked to be left alone until then. `batch`: those of the turns in flight that are.
+        returning: turns of interactive runs back from a tool when it was full: batch awaits their first token.
         window: what it may have in flight for now, after an outage or a refusal; None while it may take any number.
         peak: the most turns that it had in flight since its last report: none of these is foreign (see `foreign.py`).
         surplus: requests beyond those in its last report; None before the first one of this epoch.
@@ -128,6 +126,7 @@ class Replica(NamedTuple):
         seat: its memory, for policy `working-set`.
         priorities: in which order its engine takes them, as its last probe found; None where it takes none.
         ill_since: when the first of its last probes failed, all of which did; None while it is healthy or not probed.
+        prompt_tokens: as its engine counted them last in this life.
     """
 
     replica: ReplicaId
@@ -155,6 +154,7 @@ class Replica(NamedTuple):
     seat: Seat = Seat()
     priorities: Priorities | None = None
     ill_since: Instant | None = None
+    prompt_tokens: int | None = None
 
     def serves(self, service: Service) -> bool:
         """Say whether it is declared to offer this kind and model."""

@@ -32,7 +32,7 @@ from luftpause.core.scheduling.working_set.awaiting import let_go_above
 from luftpause.core.scheduling.working_set.books import asked_on, is_guest, learn, need_of, note_first_token, rested
 from luftpause.core.scheduling.working_set.leases import watch_wait
 from luftpause.core.scheduling.working_set.recalling import ask_back
-from luftpause.core.scheduling.working_set.sending import stand_in, where_now
+from luftpause.core.scheduling.working_set.sending import gives_way, stand_in, where_now
 from luftpause.core.scheduling.working_set.trees import as_in_its_tree, ranked_at
 from luftpause.core.scheduling.working_set.waiting import why_it_waits
 
@@ -55,10 +55,8 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
             drain(draft, now)  # those who waited for that room come first
     run = _run_of(draft, arrival, now)
     arrived_at = instant_before(now, arrival.age_s)
-    if run is not None and run.out_on is not None:
-        _teach(draft, run, arrived_at, now)  # whether it is placed or held, it is not out any more
-    elif run is not None and run.replied:
-        asked_on(draft, run, arrived_at, now)
+    if run is not None:
+        run = _back(draft, run, arrived_at, now)
     pool = pool_of(draft.replicas, run, arrival)
     need = need_of(draft, arrival, run)
     chosen = _choose(draft, arrival, run, pool, need, now)
@@ -199,6 +197,18 @@ def _as_it_counts(draft: Draft, arrival: TurnArrived) -> TurnArrived:
         if run is not None and run.paused:
             return replace(arrival, shape=TurnShape.ALONE)
     return arrival
+
+
+def _back(draft: Draft, run: Run, arrived_at: Instant, now: Instant) -> Run:
+    """Return a run whose next turn arrived, and learn how long it was out, whether that turn is placed or held."""
+    if run.out_on is not None:
+        _teach(draft, run, arrived_at, now)
+    elif run.replied:
+        asked_on(draft, run, arrived_at, now)
+    if draft.limits.working_set is None or not gives_way(draft, run, now):
+        return run
+    drain(draft, now)  # whoever is owed its place comes first
+    return draft.runs[run.part]
 
 
 def _answer_again(draft: Draft, turn: TurnId, now: Instant) -> None:

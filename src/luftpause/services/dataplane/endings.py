@@ -14,6 +14,7 @@ from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.said import Said, marks_of_answer
 from luftpause.core.model.ids import TurnId
 from luftpause.core.model.replicas import Placement
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.engines import Exchange
 
@@ -112,6 +113,13 @@ def ending_of(
         return TurnFailed(turn=turn, cause=f"engine {placement.replica}: {seen.error or told}")
     calls = seen.tool_calls if back is None else tuple(back.call_ids())
     return TurnFinished(turn=turn, finish=seen.finish, usage=seen.usage, tool_calls=calls, tools=seen.tools)
+
+
+def asking(report: TurnFinished | TurnFailed, approve_tools: frozenset[str]) -> TurnFinished | TurnFailed:
+    """Return a report that says that its run waits for a person, where it called a tool that one is asked about."""
+    if not approve_tools or isinstance(report, TurnFailed) or approve_tools.isdisjoint(report.tools):
+        return report
+    return replace(report, tools=(A_PERSON,))
 
 
 def marked(report: TurnFinished | TurnFailed, said: Said | None, heard: AnswerText | None) -> TurnFinished | TurnFailed:

@@ -47,6 +47,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         headers: those that go on to an engine.
         said: what was said in it, where that may have to identify its run; else None.
         model: what the client called the model; empty where it named none.
+        approve_tools: the tools whose calls a person is asked to allow first, by name.
     """
 
     dialect: Dialect
@@ -57,6 +58,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     said: Said | None = None
     model: str = ""
+    approve_tools: frozenset[str] = frozenset()
 
 
 class Forwarded(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,8 @@ PARENT_CALL_HEADER: Final = b"x-luftpause-parent-call"
 """The same by the tool call that began this run: whoever's answer had a call of this id is the parent."""
 PARENT_THREAD_HEADER: Final = b"x-luftpause-parent-thread"
 """The same by the thread of Codex that began this run, for engines whose calls have no ids of their own."""
+APPROVE_TOOLS_HEADER: Final = b"x-luftpause-approve-tools"
+"""In a request: the tools of its, by name and with commas between, whose calls a person is asked to allow first."""
 LEFT_OUT_HEADER: Final = b"x-luftpause-left-out"
 """In an answer: the tools of the request that run at a model's provider, which nobody was offered."""
 
@@ -54,6 +56,7 @@ _OF_ITS_BODY: Final = frozenset(
 _NOT_DOWNSTREAM: Final = (
     _HOP_BY_HOP | _OF_ITS_ADDRESS | {b"proxy-authenticate", RUN_HEADER, PARENT_HEADER, LEFT_OUT_HEADER}
 )
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 _CONNECTION_PLAIN: Final = (b"keep-alive", b"close")
 
 
@@ -77,7 +80,11 @@ class BadHeaderError(Exception):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose a turn is and what its request's headers say about it; None or empty where they do not say."""
+    """Whose a turn is and what its request's headers say about it; None or empty where they do not say.
+
+    Attributes:
+        approve_tools: the tools whose calls a person is asked to allow first.
+    """
 
     run: RunId | None
     parent: RunId | None
@@ -86,6 +93,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     service_class: ServiceClass
     principal: PrincipalId
     caller: CallerId
+    approve_tools: frozenset[str] = frozenset()
 
 
 def standing_of(headers: dict[bytes, bytes], principal: Principal, *, caller_bytes: int) -> Standing:
@@ -107,6 +115,7 @@ def standing_of(headers: dict[bytes, bytes], principal: Principal, *, caller_byt
         service_class=service_class,
         principal=principal.name,
         caller=_caller(headers.get(CALLER_HEADER, b"")[:caller_bytes]),
+        approve_tools=_names(headers.get(APPROVE_TOOLS_HEADER, b"")),
     )
 
 
@@ -210,6 +219,10 @@ def _name(headers: dict[bytes, bytes], name: bytes) -> str:
     """Return a name that others gave, empty where it identifies nothing: it never makes a request a bad one."""
     value = headers.get(name, b"").decode("latin-1")
     return value if len(value) <= CALL_ID_MAX and value.isascii() and value.isprintable() else ""
+
+
+def _names(value: bytes) -> frozenset[str]:
+    return frozenset(value.decode("latin-1").replace(" ", "").split(",")) if value else _NO_NAMES
 
 
 def _caller(value: bytes) -> CallerId:

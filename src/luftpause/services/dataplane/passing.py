@@ -19,7 +19,7 @@ from luftpause.core.model.ids import TurnId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.engines import EngineBrokeError, Exchange
-from luftpause.services.dataplane.endings import ending_of, marked
+from luftpause.services.dataplane.endings import asking, ending_of, marked
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, is_event_stream
 
 WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -45,6 +45,7 @@ class PassingAnswer:
     """
 
     __slots__ = (
+        "_approve_tools",
         "_dialect",
         "_is_measured",
         "_listener",
@@ -69,6 +70,7 @@ class PassingAnswer:
         self._is_measured = any(name == b"content-length" for name, _ in exchange.headers)
         self._dialect = asked.dialect.name
         self._said: Said | None = asked.said
+        self._approve_tools = asked.approve_tools
         self._listener: AnswerText | None = None
         if self._said is not None and self.observer is not None:
             text_in = asked.dialect.text_in if self.back is None else text_in_chat_answer
@@ -182,7 +184,7 @@ class PassingAnswer:
         report = ending_of(turn, self.placement, self.exchange, self.observer, self.back)
         if restore_s is not None and isinstance(report, TurnFinished):
             report = replace(report, restore_s=restore_s)
-        return marked(report, self._said, self._listener)
+        return asking(marked(report, self._said, self._listener), self._approve_tools)
 
     def _failure(self) -> str:
         """Return the error that it told of instead of finishing, empty without one."""

@@ -11,6 +11,7 @@ import msgspec
 from luftpause.core.dialects.dialect import Dialect, Peek
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.harness import HarnessSession, codex_session, harness_session
+from luftpause.core.dialects.pictures import pictures_in
 from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said, said_in
 from luftpause.core.dialects.traits import traits_of
@@ -83,6 +84,9 @@ def _course(
     if standing.run is None and not harness.session and not found.tool_calls and found.shape.in_run:
         said = said_in(target.dialect.conversation(body), f"{standing.caller}\0{found.model}")
     offer = _offer(around, standing, harness, found, said, body)
+    pictures = pictures_in(body, target.dialect.name)
+    if pictures.tokens:
+        offer = dataclasses.replace(offer, picture_bytes=pictures.size, picture_tokens=pictures.tokens)
     onward = read.for_engine
     if around.traces:
         trace = trace_in(headers)
@@ -102,6 +106,7 @@ def _course(
             body=body,
             said=said,
             model=found.model,
+            approve_tools=standing.approve_tools,
         ),
     )
 

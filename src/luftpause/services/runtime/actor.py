@@ -264,11 +264,12 @@ class RunActor:
         )
 
     async def _reply_to(self, action: TakeTurn) -> TurnReply:
-        with self._around.spans.turn(self._around.ledger.state, action) as work:
+        state, run = self._around.ledger.state, self._standing
+        with self._around.spans.turn(state, action) as work:
             request = TurnRequest(
                 run=action.run,
                 parent=action.parent,
-                principal=self._standing.spawn.principal,
+                principal=run.spawn.principal,
                 caller=action.caller,
                 service_class=action.service_class,
                 model=action.model,
@@ -278,6 +279,7 @@ class RunActor:
                 parallel_tool_calls=action.parallel_tool_calls,
                 answer_schema=action.answer_schema,
                 traceparent=work.header,
+                approve_tools=[tool.name for tool in action.tools if approval_reason(state, run, tool) is not None],
                 origin=action.origin,
             )
             reply = checked(await self._around.turns.take(request), request)

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from luftpause.core.model.ids import Instant, ModelName, RunId, TurnId
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
@@ -37,6 +38,8 @@ from luftpause.core.scheduling.state import Decision, State
 LANES_MAX: Final = 2000
 """So many runs are followed; beyond that the one at rest that changed longest ago is let go."""
 DETAIL_MAX: Final = 120
+ASKS_A_PERSON: Final = "a person is asked to allow a call"
+PLACE_FREE: Final = "its place is not kept meanwhile"
 
 
 class Phase(Enum):
@@ -158,7 +161,7 @@ class Phases:
             if lane is not None and event.turn in state.turns:
                 self._enter(lane, event.turn, (_DECODE, lane.turns[event.turn][1]), now)
         elif isinstance(event, TurnFinished):
-            pause = (_TOOL, ", ".join(event.tools)) if event.tool_calls else self._rest(before, event.turn, _AT_REST)
+            pause = _pause(event, state) if event.tool_calls else self._rest(before, event.turn, _AT_REST)
             self._ended(event.turn, pause, now, event.usage)
         elif not isinstance(event, TurnArrived):
             self._follow_others(before, event, now, state)
@@ -295,6 +298,13 @@ class Phases:
             self._of_turn.pop(turn, None)
         lane.turns.clear()
         self._show(lane, Phase.GONE, "", now)
+
+
+def _pause(event: TurnFinished, state: State) -> tuple[Phase, str]:
+    """Return how a run rests that is out on its tools, and why its place does not wait where a person is asked."""
+    if A_PERSON not in event.tools:
+        return _TOOL, ", ".join(event.tools)
+    return _TOOL, ASKS_A_PERSON if state.limits.working_set is None else f"{ASKS_A_PERSON}; {PLACE_FREE}"
 
 
 def _busiest(lane: Lane) -> tuple[Phase, str]:

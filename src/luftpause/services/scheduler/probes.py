@@ -51,7 +51,7 @@ class ReplicaProbe:
         return ReplicaProbed(
             replica=spec.replica,
             healthy=health.result().text is not None,
-            load=_sum(loads) if loads else None,
+            load=None if not loads else loads[0] if len(reports) == 1 else _sum(loads),
             engine=_engine(spec, texts),
             cause=health.result().cause,
         )
@@ -150,6 +150,7 @@ def _engine(spec: ReplicaSpec, texts: list[str]) -> EngineKind:
 
 
 def _sum(loads: list[Load]) -> Load:
+    """Return the load of several engines; each has a life of its own, so what they read is not added up."""
     tokens = [load.kv_tokens for load in loads if load.kv_tokens is not None]
     preemptions = [load.preemptions for load in loads if load.preemptions is not None]
     return Load(

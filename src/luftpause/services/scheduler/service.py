@@ -266,6 +266,8 @@ class SchedulerService:
             trace=offer.trace,
             recalls=offer.recalls,
             reply_max=offer.reply_max,
+            picture_bytes=offer.picture_bytes,
+            picture_tokens=offer.picture_tokens,
         )
 
     def _service(self, offer: TurnOffer) -> Service | Refusal:

@@ -164,6 +164,10 @@ class Engine:
         counted_at = now if self._stretch is None else self._stretch.last_end(now)
         return len(self._running), sum(sequence.queued_at <= counted_at for sequence in self._waiting)
 
+    def report(self, now: float) -> tuple[int, int, int]:
+        """Return the gauges, and the tokens that it has prefilled since its start."""
+        return (*self.gauges(now), self.totals.prefilled_tokens)
+
     def open_keys(self) -> list[int]:
         """Return the requests that have not ended, running ones first."""
         return [sequence.request.key for sequence in (*self._running, *self._waiting) if not sequence.aborted]

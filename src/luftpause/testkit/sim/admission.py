@@ -154,10 +154,13 @@ class TurnAdmission:
         if not self._free:
             self._tell(RunEnded(run=run.run_id))
 
-    def probed(self, replica: int, load: tuple[int, int] | None) -> None:
+    def probed(self, replica: int, load: tuple[int, int, int] | None) -> None:
         """Tell what was seen."""
         pool = self._setting.replicas[replica].engine.kv_tokens
-        seen = None if load is None else Load(running=load[0], waiting=load[1], kv_tokens=pool)
+        seen = None
+        if load is not None:
+            running, waiting, read = load
+            seen = Load(running=running, waiting=waiting, kv_tokens=pool, prompt_tokens=read)
         self._tell(ReplicaProbed(replica=self._names[replica], healthy=load is not None, load=seen))
 
     def loaded(self, replica: int) -> None:

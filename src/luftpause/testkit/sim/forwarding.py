@@ -36,7 +36,7 @@ class Forwarding:
     def run_ended(self, run: SimRun) -> None:
         """It never knew the run."""
 
-    def probed(self, replica: int, load: tuple[int, int] | None) -> None:
+    def probed(self, replica: int, load: tuple[int, int, int] | None) -> None:
         """It does not look."""
 
     def loaded(self, replica: int) -> None:

@@ -69,8 +69,8 @@ class Arm(Protocol):
         """A run will not come back."""
         ...
 
-    def probed(self, replica: int, load: tuple[int, int] | None) -> None:
-        """A replica was looked at: what it runs and queues, None when it is down."""
+    def probed(self, replica: int, load: tuple[int, int, int] | None) -> None:
+        """A replica was looked at: what it runs, queues and has read in this life, in tokens; None when it is down."""
         ...
 
     def loaded(self, replica: int) -> None:

@@ -16,7 +16,8 @@ class Site:
 
     `narrow` tells how it is held back after an outage or a refusal, None while it is not. `foreign` is what its engine
     has of others, as far as two reports agree: `surplus` is what the last one had beyond `peak`, the most of our turns
-    since the one before, and None before the first one of a life; it came at `heard_at`.
+    since the one before, and None before the first one of a life; it came at `heard_at`. `read`: tokens of prompts that
+    its engine counted last.
     """
 
     spec: ReplicaSpec | None
@@ -32,6 +33,7 @@ class Site:
     surplus: int | None = None
     foreign: int = 0
     heard_at: float | None = None
+    read: int | None = None
 
     @property
     def most(self) -> int | None:

@@ -1,5 +1,7 @@
 """Replicas by the rules: they are declared, probed and taken away, and their engines have work of others too."""
 
+from dataclasses import replace
+
 from luftpause.core.model.ids import ReplicaId
 from luftpause.core.model.replicas import Load, ReplicaSpec
 from luftpause.core.scheduling.events import ReplicaProbed
@@ -39,7 +41,11 @@ def removed(sites: Sites, name: ReplicaId, number: int) -> None:
 
 
 def probed(site: Site, event: ReplicaProbed, now: float, limits: Limits, number: int) -> None:
-    """A declared replica was looked at."""
+    """A declared replica was looked at; one whose engine counts from the beginning again was away meanwhile."""
+    read = event.load.prompt_tokens if event.healthy and event.load is not None else None
+    if site.healthy and read is not None and site.read is not None and read < site.read / 2:
+        probed(site, replace(event, healthy=False, load=None), now, limits, number)
+    site.read = site.read if read is None else read
     if site.healthy and not event.healthy:
         _begin_life(site, number)
     if event.healthy and not site.healthy and site.was_well:
@@ -67,5 +73,5 @@ def _hear(site: Site, load: Load | None, now: float) -> None:
 
 def _begin_life(site: Site, number: int) -> None:
     site.life, site.healthy, site.load, site.closed_until = number, False, None, None
-    site.narrow = site.surplus = site.heard_at = None
+    site.narrow = site.surplus = site.heard_at = site.read = None
     site.foreign, site.peak = 0, site.flying

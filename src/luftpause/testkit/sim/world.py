@@ -60,7 +60,7 @@ class World:
         ]
         self._taken: dict[int, int] = {}
         self._loading: dict[int, int] = {}
-        self._last_seen: list[tuple[int, int] | None] = [(0, 0)] * len(setting.replicas)
+        self._last_seen: list[tuple[int, int, int] | None] = [(0, 0, 0)] * len(setting.replicas)
         self._probes = 0
         self._planned_at: list[float | None] = [None] * len(setting.replicas)
         self._past_totals: list[EngineTotals] = []
@@ -346,7 +346,7 @@ class World:
         for replica, engine in enumerate(self._engines):
             stale = self.setting.faults.stale_probes
             if not stale or Dice(f"probe {self.seed} {replica} {self._probes}").unit() >= stale:
-                self._last_seen[replica] = None if engine is None else engine.gauges(self.now)
+                self._last_seen[replica] = None if engine is None else engine.report(self.now)
             self._arm.probed(replica, self._last_seen[replica])
         self._after(self.setting.probe_period_s, self._probe)
 

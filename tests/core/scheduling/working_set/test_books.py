@@ -1,11 +1,26 @@
 """What turns and runs are booked with."""
 
-from core.scheduling.builders import World, arrived, failed, known_run, placed
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from core.scheduling.builders import World, arrived, failed, known_run, placed, probed, spec
 from core.scheduling.working_set.worlds import answered, begun, seat, sized, world
-from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, TurnId
-from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, TurnId
+from luftpause.core.model.replicas import Load, ReplicaKind
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import TurnShape
-from luftpause.core.scheduling.events import PeerResynced, RunPhase, TurnReturned, WokeUp
+from luftpause.core.scheduling.events import (
+    Event,
+    PeerResynced,
+    ReplicaAdded,
+    ReplicaProbed,
+    ReplicaRemoved,
+    RunPhase,
+    TurnReturned,
+    WokeUp,
+)
 from luftpause.core.scheduling.expiry import next_deadline
 from luftpause.core.scheduling.working_set.books import SILENCE_S
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
@@ -161,3 +176,64 @@ def test_what_was_kept_while_more_went_in_than_there_is_room_for_is_not_expected
     made.later(0.1)
     made.place(sized("t3", 2400, "r"))
     assert made.state.turns[TurnId("t3")].expects == 2300
+
+
+def read_so_far(tokens: int) -> ReplicaProbed:
+    return replace(probed("a"), load=Load(running=0, waiting=0, kv_tokens=10_000, prompt_tokens=tokens))
+
+
+COMEBACKS: dict[str, Sequence[Event]] = {
+    "a probe failed": [probed("a", healthy=False), read_so_far(0)],
+    "its counters fell between two probes": [read_so_far(0)],
+    "it was taken away and declared again": [
+        ReplicaRemoved(replica=ReplicaId("a")),
+        ReplicaAdded(spec=spec("a")),
+        read_so_far(0),
+    ],
+}
+
+
+@pytest.mark.parametrize("comeback", COMEBACKS.values(), ids=COMEBACKS)
+def test_an_engine_that_came_back_is_expected_to_have_nothing_and_teaches_nothing(comeback: Sequence[Event]) -> None:
+    made = world()
+    made.tell(read_so_far(900_000))
+    for number in range(30):
+        made.place(sized(f"a{number}", 100, f"r{number}"))
+        made.tell(answered(f"a{number}", 100, tool="look"))
+    made.tell_all(comeback)
+    assert seat(made).kept == 0
+    for number in range(30):
+        made.place(sized(f"b{number}", 220, f"r{number}"))
+        assert made.state.turns[TurnId(f"b{number}")].expects == 0
+        made.tell(answered(f"b{number}", 220))
+    assert (seat(made).window, seat(made).hits) == (None, 1.0)
+
+
+def test_misses_before_anybody_knows_that_an_engine_was_started_anew_are_taken_back() -> None:
+    made = world()
+    made.tell(read_so_far(900_000))
+    for number in range(30):
+        made.place(sized(f"a{number}", 100, f"r{number}"))
+        made.tell(answered(f"a{number}", 100, tool="look"))
+    made.place(sized("late", 220, "r29"))
+    for number in range(28):
+        made.place(sized(f"b{number}", 220, f"r{number}"))
+        made.tell(answered(f"b{number}", 220))
+    assert seat(made).window is not None
+    made.tell(read_so_far(100))
+    made.tell(answered("late", 220))
+    assert (seat(made).window, seat(made).hits) == (None, 1.0)
+
+
+def test_whoever_waits_for_a_person_has_no_place_kept_and_teaches_what_people_take() -> None:
+    made = world()
+    made.place(sized("t1", 1000, "r"))
+    made.tell(answered("t1", 1000, tool=A_PERSON))
+    run = made.run("r")
+    assert run is not None
+    assert (run.paused, run.kept, run.loose) == (True, 0, True)
+    assert seat(made).kept == 0
+    made.later(300.0)
+    assert made.place(sized("t2", 1200, "r")) == "a"
+    assert made.state.turns[TurnId("t2")].expects == 0
+    assert {tool: each.returned for tool, each in made.state.tools.histories.items()} == {A_PERSON: 1}

@@ -81,3 +81,9 @@ def test_preemptions_that_rise_make_the_window_smaller() -> None:
     fewer = after_report(seat, Load(running=1, waiting=0, preemptions=4), NOW)
     assert (fewer.pool, fewer.window, fewer.capacity) == (9000, 6000, 6000)
     assert after_report(seat, Load(running=1, waiting=0), NOW).pool == 9000
+
+
+def test_a_window_is_remembered_as_it_stood_when_its_engine_was_heard_of_last() -> None:
+    seat = after_report(Seat(window=9000), Load(running=1, waiting=0), NOW)
+    assert seat.window_heard == 9000
+    assert told(seat, 0, 60)._replace(turn=0.0).window_heard == 9000

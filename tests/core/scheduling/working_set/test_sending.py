@@ -1,9 +1,10 @@
 """Which turns go where now."""
 
-from core.scheduling.builders import failed, placed
-from core.scheduling.working_set.worlds import answered, begun, seat, sized, world
+from core.scheduling.builders import failed, placed, reasons_placed
+from core.scheduling.working_set.worlds import answered, begun, seat, sized, told, world
 from luftpause.core.model.ids import ReplicaId
-from luftpause.core.scheduling.reasons import RoomKeptFor, WaitingForTokens
+from luftpause.core.scheduling.reasons import PlacedBecause, RoomKeptFor, WaitingForTokens
+from luftpause.core.scheduling.working_set.sending import OWED_S
 
 
 def test_a_run_begins_where_most_is_free_and_waits_where_it_fits_nowhere() -> None:
@@ -48,3 +49,46 @@ def test_what_goes_on_goes_before_what_begins() -> None:
     busy.hold(sized("t5", 1100, "rt1"))
     assert placed(busy.tell(begun("t2"))) == [("t5", "a")]
     assert placed(busy.tell(begun("t3"))) == [("new", "a")]
+
+
+def test_whoever_waits_for_two_minutes_is_owed_the_places_of_those_who_come_back() -> None:
+    for waited_s, first in ((OWED_S - 1, "t2"), (OWED_S, "big")):
+        busy = world()
+        busy.place(sized("t1", 4000, "r"))
+        busy.place(sized("other", 4000))
+        busy.tell_all([begun("t1"), begun("other")])
+        busy.hold(sized("big", 5000))
+        busy.later(waited_s)
+        busy.tell(answered("t1", 4000, tool="look"))
+        assert placed(busy.tell(sized("t2", 4200, "r"))) == [(first, "a")]
+
+
+def test_an_interactive_run_gives_no_place_up_to_a_batch_run() -> None:
+    busy = world()
+    busy.place(sized("t1", 4000, "r", batch=False))
+    busy.place(sized("other", 4000))
+    busy.tell_all([begun("t1"), begun("other")])
+    busy.hold(sized("big", 5000))
+    busy.later(OWED_S)
+    busy.tell(answered("t1", 4000, tool="look"))
+    assert placed(busy.tell(sized("t2", 4200, "r", batch=False))) == [("t2", "a")]
+
+
+def test_what_seems_too_large_for_every_engine_goes_at_once_to_the_largest_and_takes_no_room_from_others() -> None:
+    busy = world("a", "b")
+    busy.tell(told("b", 20_000))
+    for turn in ("x", "y"):
+        busy.place(sized(turn, 5000))
+        busy.tell(begun(turn))
+    actions = busy.tell(sized("vast", 50_000))
+    assert placed(actions) == [("vast", "b")]
+    assert reasons_placed(actions) == [PlacedBecause.TOO_LARGE]
+    assert seat(busy, "b").in_flight < 10_000
+
+
+def test_what_may_fit_by_a_wrong_guess_waits_for_an_empty_replica() -> None:
+    busy = world("a")
+    busy.place(sized("x", 5000))
+    busy.tell(begun("x"))
+    busy.hold(sized("large", 19_000))
+    assert placed(busy.tell(answered("x", 5000))) == [("large", "a")]

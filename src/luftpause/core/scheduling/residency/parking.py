@@ -25,9 +25,11 @@ from luftpause.core.scheduling.residency.reasons import KvDropReason, KvReason, 
 from luftpause.core.scheduling.residency.state import Model, ModelPhase
 from luftpause.core.scheduling.residency.uses import absence_of
 from luftpause.core.scheduling.state import Replica, Run, Turn
+from luftpause.core.scheduling.working_set.lengths import prompt_tokens
+from luftpause.core.scheduling.working_set.state import Lengths
 
-BYTES_PER_TOKEN: Final = 4
-"""Of a request, where its engine does not say how many tokens it was."""
+NOTHING_MEASURED: Final = Lengths()
+"""What is known of a model's texts where nobody measures them."""
 
 FACTOR_MAX: Final = 2
 """A file that holds so many times more, or less, than the run's KV is another's: the engine had used the slot."""
@@ -271,7 +273,7 @@ def _tokens(arrival: TurnArrived, finished: TurnFinished | None) -> int:
         return 0
     usage = finished.usage
     if usage is None:
-        return max(0, arrival.prompt_bytes) // BYTES_PER_TOKEN
+        return prompt_tokens(NOTHING_MEASURED, None, arrival)
     return max(0, usage.prompt_tokens) + max(0, usage.completion_tokens)
 
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from luftpause.core.model.ids import Instant, ReplicaId, ToolName
 from luftpause.core.model.replicas import ReplicaKind
+from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.affinity import bound_to
 from luftpause.core.scheduling.draft import Draft
@@ -15,12 +16,12 @@ from luftpause.core.scheduling.working_set.guests import has_little
 from luftpause.core.scheduling.working_set.keeping import found_out, is_stale, speed_of, worth_s, worth_step
 from luftpause.core.scheduling.working_set.learning import after_usage as seat_after
 from luftpause.core.scheduling.working_set.leases import lease
-from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, prompt_tokens, service_of
+from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, measured, prompt_tokens, service_of
 from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
 from luftpause.core.scheduling.working_set.replies import AGENTS_MAX, Replies, after_reply, agent_of
-from luftpause.core.scheduling.working_set.room import first_tokens_due
+from luftpause.core.scheduling.working_set.room import first_tokens_due, is_too_large
 from luftpause.core.scheduling.working_set.seats import heard
-from luftpause.core.scheduling.working_set.state import Lengths, Measure, Patience
+from luftpause.core.scheduling.working_set.state import Lengths, Patience
 from luftpause.core.scheduling.working_set.weights import Weights
 
 FOREVER_S: Final = 1e9
@@ -69,18 +70,24 @@ def is_guest(draft: Draft, arrival: TurnArrived, need: int) -> bool:
 def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     """Return a turn that is about to be placed, with what its replica is charged for it."""
     expects = 0
-    if run is not None and run.kept and run.home == turn.replica:
-        overfilled_at = draft.replicas[turn.replica].seat.overfilled_at
+    home = None if run is None or not run.kept else bound_to(draft.replicas, run)
+    if home is not None and run is not None and home.replica == turn.replica:
+        overfilled_at = home.seat.overfilled_at
         expects = run.measure.context if overfilled_at is None or overfilled_at < run.ended_at else 0
+    replica = draft.replicas[turn.replica]
+    uses_memory = _uses_memory(draft, turn.arrival)
+    reply = _reply_of(draft, turn.arrival) if uses_memory else 0
+    tokens = _needed(draft, turn.arrival, run, reply) if uses_memory else 0
     why = turn.why
-    if why is PlacedBecause.LEAST_LOADED:
+    if is_too_large(tokens, replica):
+        tokens = max(1, int(replica.seat.turn))  # its engine refuses it, or what it is full of is no text
+        why = PlacedBecause.TOO_LARGE
+    elif why is PlacedBecause.LEAST_LOADED:
         why = PlacedBecause.MOST_ROOM
     elif why is PlacedBecause.HOME_LOST and run is not None and run.loose:
         why = PlacedBecause.PLACE_LAPSED
-    if not _uses_memory(draft, turn.arrival):
+    if not uses_memory:
         return turn._replace(why=why, expects=expects, placed_at=now)
-    reply = _reply_of(draft, turn.arrival)
-    tokens = _needed(draft, turn.arrival, run, reply)
     prompt = max(0, tokens - reply)
     return turn._replace(
         why=why,
@@ -88,7 +95,7 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
         service=service_of(prompt, expects, reply),
         expects=expects,
         placed_at=now,
-        late_at=_late_at(draft, turn, max(0, tokens - reply - expects), now),
+        late_at=_late_at(draft, turn, max(0, prompt - expects), now),
     )
 
 
@@ -142,13 +149,15 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
         return
     model = turn.arrival.model
     lengths = draft.working_set.lengths
-    after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival.prompt_bytes, usage)
+    after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival, usage)
     after = after_answer(after, usage, turn.first_s, now - turn.placed_at)
     draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
     _note_reply(draft, turn.arrival, usage)
     if limits.by_service:
         _settle(draft, turn, usage, limits.weights)
     replica = draft.replicas[turn.replica]
+    if turn.seq < replica.epoch:
+        turn = turn._replace(expects=0)  # its place was in a cache that is gone
     seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
     draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
 
@@ -181,9 +190,9 @@ def rested(draft: Draft, run: Run, turn: Turn, finished: TurnFinished | None, no
     assert limits is not None
     measure, usage = run.measure, None if finished is None else finished.usage
     if usage is not None and makes_sense(usage):
-        measure = Measure(turn.arrival.prompt_bytes, usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens)
+        measure = measured(turn.arrival, usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens)
     elif turn.tokens:
-        measure = Measure(turn.arrival.prompt_bytes, turn.tokens, turn.tokens)
+        measure = measured(turn.arrival, turn.tokens, turn.tokens)
     run = run._replace(measure=measure, kept=0, kept_until=None, loose=False)
     if not run.at_rest or finished is None:
         return run
@@ -227,6 +236,8 @@ def kept_since(draft: Draft, run: Run, now: Instant) -> Run:
 
 def _patience_s(draft: Draft, run: Run, worth: float, now: Instant) -> float:
     tool = NO_TOOL if run.out_on is None else run.out_on
+    if tool == A_PERSON:
+        return 0.0  # nobody knows for how long, and what is kept meanwhile is kept from others
     key, known = (tool, worth_step(worth)), draft.working_set.patience
     patience, history = known.get(key), draft.tools.histories.get(tool)
     if patience is None or is_stale(patience, 0 if history is None else history.returned, worth):

@@ -51,9 +51,11 @@ def after_report(seat: Seat, load: Load, now: Instant) -> Seat:
     """Return a replica's seat after its engine told of its memory; what it took back shrinks it."""
     pool = seat.pool if load.kv_tokens is None or load.kv_tokens <= 0 else load.kv_tokens
     before, counted = seat.preemptions, load.preemptions
-    if pool != seat.pool or counted != before:
-        seat = seat._replace(pool=pool, preemptions=counted)
-    return seat if before is None or counted is None or counted <= before else _shrunk(seat, now)
+    if before is not None and counted is not None and counted > before:
+        seat = _shrunk(seat, now)
+    if pool != seat.pool or counted != before or seat.window != seat.window_heard:
+        seat = seat._replace(pool=pool, preemptions=counted, window_heard=seat.window)
+    return seat
 
 
 def _resized(seat: Seat, context: int, now: Instant) -> Seat:

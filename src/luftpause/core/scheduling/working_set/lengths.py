@@ -8,7 +8,7 @@ from typing import Final
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.state import Run
-from luftpause.core.scheduling.working_set.state import Lengths
+from luftpause.core.scheduling.working_set.state import Lengths, Measure
 
 WEIGHT: Final = 0.1
 """Of one observation among all before it."""
@@ -21,7 +21,7 @@ TOKENS_MAX: Final = 100_000_000
 
 RATIO_MIN: Final = 0.25
 RATIO_MAX: Final = 64.0
-"""Bytes per token beyond these are no text: a picture in the body, or a prompt that the engine has elsewhere."""
+"""Bytes per token beyond these are no text: sound in the body, or a prompt that the engine has elsewhere."""
 
 
 def makes_sense(usage: Usage) -> bool:
@@ -30,23 +30,29 @@ def makes_sense(usage: Usage) -> bool:
 
 
 def prompt_tokens(lengths: Lengths, run: Run | None, arrival: TurnArrived) -> int:
-    """Return how long a turn's prompt is, as far as anybody can tell; a shorter body than before was rewritten."""
-    ratio = lengths.bytes_per_token
-    prompt_bytes = max(0, arrival.prompt_bytes)
+    """Return how long a turn's prompt is, as far as anybody can tell; one with less in it than before was rewritten."""
+    ratio, text_bytes, pictures = lengths.bytes_per_token, arrival.text_bytes, _pictures_of(arrival)
     if run is None or not run.measure.prompt:
-        return int(prompt_bytes / ratio)
+        return int(text_bytes / ratio) + pictures
     measure = run.measure
-    if not prompt_bytes:
+    if not text_bytes:
         return measure.context
-    more = prompt_bytes - measure.prompt_bytes
-    return measure.prompt + int(more / ratio) if more >= 0 else int(prompt_bytes / ratio)
+    more, more_pictures = text_bytes - measure.text_bytes, pictures - measure.pictures
+    if more < 0 or more_pictures < 0:
+        return int(text_bytes / ratio) + pictures
+    return measure.prompt + int(more / ratio) + more_pictures
 
 
-def after_usage(lengths: Lengths, prompt_bytes: int, usage: Usage) -> Lengths:
-    """Return what is known of a model's texts after one turn."""
+def measured(arrival: TurnArrived, prompt: int, context: int) -> Measure:
+    """Return what a turn came to whose prompt, and that with its answer, have so many tokens."""
+    return Measure(arrival.text_bytes, prompt, context, _pictures_of(arrival))
+
+
+def after_usage(lengths: Lengths, arrival: TurnArrived, usage: Usage) -> Lengths:
+    """Return what is known of a model's texts after one turn; beside pictures, which are guessed, it tells nothing."""
     ratio, reply = lengths.bytes_per_token, lengths.reply
-    if prompt_bytes > 0 and usage.prompt_tokens > 0:
-        seen = prompt_bytes / usage.prompt_tokens
+    if arrival.prompt_bytes > 0 and usage.prompt_tokens > 0 and not arrival.picture_tokens:
+        seen = arrival.prompt_bytes / usage.prompt_tokens
         if RATIO_MIN <= seen <= RATIO_MAX:
             ratio += WEIGHT * (seen - ratio)
     if usage.completion_tokens > 0:
@@ -60,6 +66,10 @@ def after_answer(lengths: Lengths, usage: Usage, first_s: float | None, whole_s:
         return lengths
     seen = 1.0 if first_s is not None and first_s < AT_THE_END * whole_s else 0.0
     return lengths._replace(streamed=lengths.streamed + WEIGHT * (seen - lengths.streamed))
+
+
+def _pictures_of(arrival: TurnArrived) -> int:
+    return min(max(0, arrival.picture_tokens), TOKENS_MAX)
 
 
 def service_of(prompt: int, cached: int, reply: int) -> int:

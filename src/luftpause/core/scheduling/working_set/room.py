@@ -18,6 +18,9 @@ from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 ANY_NUMBER: Final = 1 << 62
 """No turn needs as many tokens."""
 
+TOO_LARGE: Final = 2
+"""So many times an engine's memory is more than a wrong guess of text."""
+
 
 def is_open(replica: Replica) -> bool:
     """Say whether the replica takes turns at all now."""
@@ -63,6 +66,12 @@ def most_tokens(
         return ANY_NUMBER
     free = free_tokens(replica, service_class, limits, little=little)
     return ANY_NUMBER if free is None else free
+
+
+def is_too_large(need: int, replica: Replica) -> bool:
+    """Say whether an engine's whole memory is far too small for so many tokens, as far as they can be guessed."""
+    pool = replica.seat.pool
+    return pool is not None and need > TOO_LARGE * pool
 
 
 def foreign_tokens(replica: Replica) -> int:

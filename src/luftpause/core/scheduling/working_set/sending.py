@@ -23,7 +23,15 @@ from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, Servic
 from luftpause.core.scheduling.working_set.books import is_guest
 from luftpause.core.scheduling.working_set.claims import claim
 from luftpause.core.scheduling.working_set.keeping import speed_of
-from luftpause.core.scheduling.working_set.room import goes_on, has_tokens, load_of, may_begin, most_tokens
+from luftpause.core.scheduling.working_set.room import (
+    goes_on,
+    has_tokens,
+    is_open,
+    is_too_large,
+    load_of,
+    may_begin,
+    most_tokens,
+)
 
 CLASSES: Final = (ServiceClass.INTERACTIVE, ServiceClass.BATCH)
 
@@ -32,6 +40,9 @@ WAIT_STEP_S: Final = 0.25
 
 PASSED_S: Final = 30.0
 """So long guests begin past somebody who has a replica closed: what is larger than all would else never go."""
+
+OWED_S: Final = 120.0
+"""So long those who come back to their place pass whoever has that replica closed: runs may be alive for hours."""
 
 
 def send(draft: Draft, now: Instant) -> None:
@@ -65,8 +76,10 @@ def where_now(
     little = is_guest(draft, arrival, need)
     best: Replica | None = None
     best_rank = (0, 0)
+    is_hopeless = bool(among)
     home_name = None if run is None or (bound := bound_to(draft.replicas, run)) is None else bound.replica
     for replica in among:
+        is_hopeless = is_hopeless and is_too_large(need, replica)
         passes = little and _lets_pass(draft, replica, now)
         if is_closed(draft, replica, service_class, little=passes) or not may_begin(replica, limits):
             continue
@@ -77,7 +90,29 @@ def where_now(
         rank = (int(wait_s / WAIT_STEP_S), load_of(replica))
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
-    return best
+    return _largest(among) if best is None and is_hopeless else best
+
+
+def _largest(among: Sequence[Replica]) -> Replica | None:
+    """Return the open replica whose engine has most memory: it says at once, and exactly, that a prompt is too long.
+
+    To refuse it here would be to trust a guess, and to let it wait for an empty replica would empty one for nothing.
+    """
+    opened = [replica for replica in among if is_open(replica)]
+    return max(opened, key=lambda each: (each.seat.pool or 0, -each.order), default=None)
+
+
+def gives_way(draft: Draft, run: Run, now: Instant) -> bool:
+    """Let the place of a run that comes back go, if whoever has its home closed waited for too long; say whether."""
+    home = None if run.kept_until is None else bound_to(draft.replicas, run)
+    holder = None if home is None else home.seat.claimed_by
+    if home is None or holder is None or not is_closed(draft, home, run.service_class):
+        return False
+    since = draft.held[holder].claimed_at
+    if since is None or now - since < OWED_S:
+        return False
+    draft.set_run(run._replace(kept=0, kept_until=None, loose=True))
+    return True
 
 
 def _lets_pass(draft: Draft, replica: Replica, now: Instant) -> bool:

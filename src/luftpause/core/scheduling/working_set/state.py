@@ -39,6 +39,7 @@ class Seat(NamedTuple):
         claimed_by: the held turn that the replica is closed for until it fits: no other run begins here meanwhile.
         pool: what its engine says that it has; None where it does not say.
         window: what it bears, as far as it was learned; None while nothing speaks against more.
+        window_heard: the same when its engine last told of itself, in the life that it is in as far as we know.
         hits: of what runs expected to find in its cache, the share that they found lately.
         speed: tokens that it prefills in a second.
         excess_s: how much longer first tokens took lately than their prefill: its engine's queue.
@@ -56,6 +57,7 @@ class Seat(NamedTuple):
     claimed_by: TurnId | None = None
     pool: int | None = None
     window: int | None = None
+    window_heard: int | None = None
     hits: float = 1.0
     speed: float = 0.0
     excess_s: float = 0.0
@@ -97,14 +99,15 @@ class Measure(NamedTuple):
     """What a run's last answered turn came to.
 
     Attributes:
-        prompt_bytes: of its request.
+        text_bytes: of its request, without pictures; those came to about `pictures` tokens.
         prompt: tokens of it.
         context: tokens of prompt and answer: what its replica may have in its cache.
     """
 
-    prompt_bytes: int = 0
+    text_bytes: int = 0
     prompt: int = 0
     context: int = 0
+    pictures: int = 0
 
 
 class Patience(NamedTuple):
