@@ -190,7 +190,14 @@ def test_a_decision_stands_in_the_trace_of_who_asked_for_it(split: Traced) -> No
 
 def turns_told(log: Path, count: int) -> None:
     """Every event of a turn in the event log names its trace."""
-    events = [json.loads(line) for line in log.read_text().splitlines() if '"line":"event"' in line]
+
+    def told() -> list[dict[str, Any]]:
+        lines = [line for line in log.read_text().splitlines(keepends=True) if '"line":"event"' in line]
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    # It is written by a thread of its own, after the turn.
+    assert soon(lambda: [each["kind"] for each in told()].count("TurnFinished") == count)
+    events = told()
     arrived = [each["event"]["trace"]["trace"] for each in events if each["kind"] == "TurnArrived"]
     assert arrived == [TRACE] * count
     for kind in ("FirstTokenSeen", "TurnFinished"):
