@@ -206,7 +206,7 @@ def turns_told(log: Path, count: int) -> None:
 
 def test_a_run_goes_on_in_its_trace_after_a_kill(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        made = traced_set_up(tmp_path, stack, tool_delay="3")
+        made = traced_set_up(tmp_path, stack, tool_delay="5")
         for service in ("scheduler", "dataplane", "runtime"):
             made.start(service)
 
