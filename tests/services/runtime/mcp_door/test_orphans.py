@@ -89,7 +89,7 @@ def test_a_run_that_somebody_waits_for_by_then_goes_on() -> None:
 
         is_waited_for = asyncio.Event()
 
-        async def hear(*_: object) -> None:
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
             is_waited_for.set()
 
         settings = replace(SHORT, progress_every_s=0.05)
