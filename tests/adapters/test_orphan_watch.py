@@ -47,12 +47,8 @@ def start(folder: Path, wait_s: float, *words: str) -> tuple[subprocess.Popen[by
 
 
 def watches(folder: Path) -> list[int]:
-    found = []
-    for row in process_table.rows():
-        words = (process_table.PROC / str(row.pid) / "cmdline").read_bytes().split(b"\0")
-        if b"luftpause.adapters.orphan_watch" in words and str(folder).encode() in words:
-            found.append(row.pid)
-    return found
+    own = {"luftpause.adapters.orphan_watch", str(folder)}
+    return [row.pid for row in process_table.rows() if own <= set(process_table.command_of(row.pid))]
 
 
 def until_gone(pid: int) -> None:

@@ -20,6 +20,7 @@ from luftpause.adapters.process_orphan import Orphan
 from luftpause.core.processes.actions import StopSignal
 from luftpause.ports.processes import Launch, ProcessEnd
 from services.launcher.launcher_world import poll
+from stories.set_ups import free_port
 
 pytestmark = pytest.mark.skipif(not process_table.is_known(), reason="only Linux tells of its processes here")
 T = TypeVar("T")
@@ -62,7 +63,7 @@ def run(work: Coroutine[None, None, T]) -> T:
 
 
 def launch_of(*words: str) -> Launch:
-    port = LocalProcessHost({}).free_port("127.0.0.1")
+    port = free_port()
     return Launch(name="m-1", argv=(sys.executable, "-c", ENGINE, str(port), *words), port=port)
 
 

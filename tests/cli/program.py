@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-WAIT_S = 30
+WAIT_S = 50
 
 
 def command_line(*arguments: str) -> list[str]:

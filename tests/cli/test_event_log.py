@@ -8,7 +8,7 @@ import pytest
 from adapters.event_log.logs import event_log, write
 from luftpause.adapters.event_log.replaying import replay
 from stories.programs import running
-from stories.raw_wire import Engine, ask, chat_body
+from stories.raw_wire import Engine, ask, chat_body, soon, status
 from stories.set_ups import FREE_PORTS, MODEL, free_port
 from stories.set_ups import replicas as declared
 from stories.set_ups import write as configured
@@ -29,6 +29,10 @@ def test_a_scheduler_of_its_own_logs_what_it_decides_and_proves_it(tmp_path: Pat
             running(tmp_path, "dataplane", "dataplane", "--config", config) as door,
         ):
             assert ask(door.url("dataplane"), chat_body("a secret prompt")).status == 200
+            url = scheduler.url("scheduler")
+            assert soon(lambda: not any(each["in_flight"] for each in status(url)["replicas"])), (
+                "the door says so later"
+            )
             assert scheduler.interrupt() == 0
             assert "state_unsound" not in scheduler.output.read_text()
     with log.open("rb") as lines:

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from adapters import raw_client as raw
+from adapters.raw_client import connected
 from luftpause.cli.fake_engine import command
 from luftpause.testkit.sim.scenario import shipped
-from testkit.commands import finished, ready, started, stopped
+from testkit.commands import END_S_MAX, finished, ready, started, stopped
 from testkit.running import request, run
 
 
@@ -32,13 +34,16 @@ def test_a_stream_under_way_does_not_keep_it(tmp_path: Path, number: signal.Sign
         url = str(ready(process, file)["engine"])
 
         async def listen() -> bytes:
-            data = b'{"model":"fake-1b","stream":true,"messages":[{"role":"user","content":"[stall]"}]}'
-            asking = request(f"{url}/v1/chat/completions", method="POST", body=data)
-            process.send_signal(number)
-            return (await asking)[2]
+            body = b'{"model":"fake-1b","stream":true,"messages":[{"role":"user","content":"[stall]"}]}'
+            async with connected(url) as client:
+                client.send(raw.request(b"POST", b"/v1/chat/completions", b"connection: close", body=body))
+                assert (await client.head()).status == 200
+                begun = await client.chunk()
+                process.send_signal(number)
+                return begun + await client.reader.read()
 
         assert b"[DONE]" not in run(listen())
-        assert process.wait(timeout=5) == 0
+        assert process.wait(timeout=END_S_MAX) == 0
 
 
 def test_a_taken_port_is_one_line_and_exit_code_1(tmp_path: Path) -> None:

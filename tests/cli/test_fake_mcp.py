@@ -8,7 +8,7 @@ from mcp import Client
 from mcp_types import TextContent
 
 from luftpause.cli.fake_mcp import command
-from testkit.commands import ready, started, stopped
+from testkit.commands import END_S_MAX, ready, started, stopped
 from testkit.running import run
 
 
@@ -47,7 +47,7 @@ def test_over_stdio_it_ends_with_its_input() -> None:
     with started("fake-mcp", "--stdio") as process:
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=END_S_MAX) == 0
 
 
 def test_over_stdio_it_ends_on_a_signal_though_its_input_stays_open() -> None:

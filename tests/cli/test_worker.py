@@ -20,7 +20,7 @@ from stories.raw_wire import ask
 from stories.set_ups import free_port
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="several workers on one port need Linux")
-WAIT_S = 30
+WAIT_S = 50
 
 
 @dataclass

@@ -1,5 +1,8 @@
 """Configurations that the stories start from: fake engines and tools, every port free."""
 
+import itertools
+import os
+import random
 import socket
 from pathlib import Path
 
@@ -56,9 +59,22 @@ def write(directory: Path, *parts: str) -> str:
     return str(file)
 
 
+PORTS_EACH = 1000
+"""Ports for each of the processes that share the tests."""
+
+FIRST_PORT = 20_000 + PORTS_EACH * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 12)
+"""All lie below those that a kernel gives to whoever asks for any: there, somebody else could have it before us."""
+
+_ports = itertools.cycle(random.sample(range(FIRST_PORT, FIRST_PORT + PORTS_EACH), PORTS_EACH))
+
+
 def free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that was free a moment ago and that is given to nobody else soon."""
+    for port in itertools.islice(_ports, PORTS_EACH):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError(f"no port from {FIRST_PORT} to {FIRST_PORT + PORTS_EACH - 1} is free")

@@ -52,7 +52,7 @@ def test_a_blocked_report_means_unknown_load_and_never_a_dead_engine(tmp_path: P
     with Engine(get=pages(table)) as engine:
         config = write(tmp_path, FREE_PORTS, declared(engine.url))
         arguments = ("up", "--config", config, "--set", "scheduler.probe_period=100ms")
-        with running(tmp_path, "up", "up", *arguments[1:], "--set", "scheduler.probe_timeout=300ms") as up:
+        with running(tmp_path, "up", "up", *arguments[1:], "--set", "scheduler.probe_timeout=1s") as up:
             assert soon(lambda: replica(up)["load"] == load(1, 4))
             assert replica(up)["engine"] == "llama.cpp"
             blocked = threading.Event()

@@ -156,7 +156,7 @@ def test_a_cancel_that_cannot_be_recorded_is_not_answered_as_if_all_were_well(tm
                 assert cancelled.is_error, cancelled.structured_content
                 # Nothing will ever end this run here, so nobody should wait for it in silence.
                 began = time.monotonic()
-                await client.call_tool("await", {"handles": [handle], "timeout": 8})
-                assert time.monotonic() - began < 5
+                await client.call_tool("await", {"handles": [handle], "timeout": 50})
+                assert time.monotonic() - began < 40
 
         asyncio.run(main())

@@ -5,7 +5,6 @@ import json
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -197,13 +196,12 @@ def test_a_tool_server_that_never_answers_does_not_hold_up_a_spawn_without_tools
     server = raw_server(tmp_path, "hung", hang=True, tools=[])
     with up(tmp_path, write(tmp_path, FREE_PORTS, replicas(engine.url), server)) as program:
 
-        async def main() -> float:
+        async def main() -> str:
             async with door(program) as mcp:
-                began = time.monotonic()
                 await mcp.spawn(plan("free", {"text": "done"}), tools=[])
-                return time.monotonic() - began
+                return program.output.read_text()
 
-        assert asyncio.run(main()) < 5
+        assert "tool_server_lost" not in asyncio.run(main()), "by then it had been waited for as long as one may be"
 
 
 BREAKERS = {
@@ -246,29 +244,14 @@ def test_a_pattern_that_backtracks_does_not_stop_the_whole_process(tmp_path: Pat
     server = raw_server(tmp_path, "odd", tools=[{"name": "t", "inputSchema": schema}])
     with up(tmp_path, write(tmp_path, FREE_PORTS, replicas(engine.url), server)) as program:
 
-        async def main() -> float:
+        async def main() -> dict[str, Any]:
             async with door(program) as mcp:
                 await mcp.wait_for_names(lambda names: "t" in names)
-                arguments = json.dumps({"x": "a" * 30 + "!"})
-                await mcp.spawn(plan("stuck", {"tool": "t", "arguments": arguments}, {"text": "done"}))
-                longest = 0.0
-                deadline = time.monotonic() + 3
-                while time.monotonic() < deadline:
-                    began = time.monotonic()
-                    await asyncio.to_thread(health, program.url("runtime"))
-                    longest = max(longest, time.monotonic() - began)
-                    await asyncio.sleep(0.02)
-                return longest
+                arguments = json.dumps({"x": "a" * 40 + "!"})  # hours, for whoever tries every way to read it
+                handle = await mcp.spawn(plan("stuck", {"tool": "t", "arguments": arguments}, {"text": "done"}))
+                return (await mcp.finish(handle))[0]
 
-        assert asyncio.run(main()) < 2
-
-
-def health(url: str) -> None:
-    try:
-        with urllib.request.urlopen(url + "/health", timeout=4) as response:
-            response.read()
-    except TimeoutError:
-        return
+        assert asyncio.run(main())["status"] == "Finished"
 
 
 def http_tools(name: str, port: int) -> str:

@@ -27,7 +27,7 @@ def luftpause(directory: Path, *arguments: str, **env: str) -> subprocess.Comple
         env={**os.environ, **env},
         capture_output=True,
         text=True,
-        timeout=40,
+        timeout=90,
         stdin=subprocess.DEVNULL,
     )
 

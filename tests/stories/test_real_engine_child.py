@@ -32,6 +32,7 @@ from luftpause.config.launcher_schema import Launcher
 from luftpause.core.scheduling.residency.events import ModelDown, ModelUp
 from luftpause.services.launcher.planning import Machine, plan
 from services.launcher.launcher_world import Ground, launched
+from stories.set_ups import free_port
 
 # Without a PATH: the story is about the server that runs in a process of our own.
 ENGINE = find_local_engine({})
@@ -107,7 +108,7 @@ def command(port: int) -> tuple[str, ...]:
 
 
 def start() -> Child:
-    port = LocalProcessHost({}).free_port("127.0.0.1")
+    port = free_port()
     process = subprocess.Popen(command(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     child = Child(process, f"http://127.0.0.1:{port}")
     wait_healthy(child)
@@ -236,7 +237,7 @@ def test_the_friendly_signal_ends_it() -> None:
 
 
 def test_a_killed_parent_takes_it_along() -> None:
-    port = LocalProcessHost({}).free_port("127.0.0.1")
+    port = free_port()
     parent_code = textwrap.dedent(
         """
         import subprocess, sys, time

@@ -190,7 +190,14 @@ def test_a_decision_stands_in_the_trace_of_who_asked_for_it(split: Traced) -> No
 
 def turns_told(log: Path, count: int) -> None:
     """Every event of a turn in the event log names its trace."""
-    events = [json.loads(line) for line in log.read_text().splitlines() if '"line":"event"' in line]
+
+    def told() -> list[dict[str, Any]]:
+        lines = [line for line in log.read_text().splitlines(keepends=True) if '"line":"event"' in line]
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    # It is written by a thread of its own, after the turn.
+    assert soon(lambda: [each["kind"] for each in told()].count("TurnFinished") == count)
+    events = told()
     arrived = [each["event"]["trace"]["trace"] for each in events if each["kind"] == "TurnArrived"]
     assert arrived == [TRACE] * count
     for kind in ("FirstTokenSeen", "TurnFinished"):
@@ -199,7 +206,7 @@ def turns_told(log: Path, count: int) -> None:
 
 def test_a_run_goes_on_in_its_trace_after_a_kill(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        made = traced_set_up(tmp_path, stack, tool_delay="3")
+        made = traced_set_up(tmp_path, stack, tool_delay="5")
         for service in ("scheduler", "dataplane", "runtime"):
             made.start(service)
 

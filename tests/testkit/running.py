@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 Result = TypeVar("Result")
-BOUND_S = 20.0
+BOUND_S = 50.0
 
 
 def run(coroutine: Coroutine[Any, Any, Result]) -> Result:

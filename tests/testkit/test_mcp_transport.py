@@ -4,7 +4,6 @@ import asyncio
 import json
 
 import pytest
-from anyio import BrokenResourceError, ClosedResourceError
 from httpx2 import AsyncClient, MockTransport, Request, Response
 from mcp import Client
 
@@ -50,6 +49,13 @@ class LateServer:
         return Response(200, json=answer, headers={"mcp-session-id": "s"})
 
 
+async def give_up_a_call(client: Client, server: LateServer) -> None:
+    call = asyncio.create_task(client.call_tool("slow", {}))
+    await server.called.wait()
+    call.cancel()
+    await asyncio.wait({call})
+
+
 def test_an_answer_that_comes_while_we_leave_is_nobodys_and_no_error() -> None:
     async def leave() -> bool:
         server = LateServer()
@@ -57,24 +63,43 @@ def test_an_answer_that_comes_while_we_leave_is_nobodys_and_no_error() -> None:
             AsyncClient(transport=MockTransport(server)) as http,
             Client(http_transport(URL, http), mode="legacy") as client,
         ):
-            call = asyncio.create_task(client.call_tool("slow", {}))
-            await server.called.wait()
-            call.cancel()
-            await asyncio.wait({call})
+            await give_up_a_call(client, server)
         return server.answered
 
     assert run(leave())
 
 
-@pytest.mark.parametrize("error", [BrokenResourceError, ClosedResourceError])
-def test_a_stream_that_breaks_while_somebody_is_there_is_an_error(error: type[Exception]) -> None:
-    async def meet() -> None:
+def test_whoever_is_cancelled_leaves_cancelled_whatever_comes_then() -> None:
+    async def stay(server: LateServer) -> None:
         async with (
-            AsyncClient(transport=MockTransport(lambda _: Response(405))) as http,
-            http_transport(URL, http),
+            AsyncClient(transport=MockTransport(server)) as http,
+            Client(http_transport(URL, http), mode="legacy") as client,
         ):
-            raise error
+            await client.call_tool("slow", {})
 
+    async def leave() -> bool:
+        server = LateServer()
+        staying = asyncio.create_task(stay(server))
+        await server.called.wait()
+        staying.cancel()
+        await asyncio.wait({staying})
+        assert server.answered
+        return staying.cancelled()
+
+    assert run(leave())
+
+
+def test_whoever_leaves_for_a_fault_leaves_with_that_whatever_comes_then() -> None:
+    async def leave(server: LateServer) -> None:
+        async with (
+            AsyncClient(transport=MockTransport(server)) as http,
+            Client(http_transport(URL, http), mode="legacy") as client,
+        ):
+            await give_up_a_call(client, server)
+            raise LookupError("a fault of its own")
+
+    server = LateServer()
     with pytest.raises(BaseExceptionGroup) as caught:
-        run(meet())
-    assert caught.group_contains(error)
+        run(leave(server))
+    assert server.answered
+    assert caught.value.split(LookupError)[1] is None

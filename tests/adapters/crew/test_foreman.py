@@ -122,7 +122,7 @@ def test_a_worker_that_does_not_answer_counts_as_it_last_said(tmp_path: Path, mo
 
     async def story() -> None:
         async with working(plans(tmp_path, "serve", "serve")) as foreman:
-            assert await counted(foreman) == {"answers": 3.0, "opened": 3.0}
+            await counts_become(foreman, {"answers": 3.0, "opened": 3.0})
             pid = pid_of(tmp_path, 1)
             os.kill(pid, signal.SIGSTOP)
             assert await counted(foreman) == {"answers": 3.0, "opened": 3.0}

@@ -14,7 +14,7 @@ from luftpause.core.model.traces import TraceContext
 from luftpause.ports.tracing import Span, SpanKind
 from luftpause.telemetry.exposition import Family, Sample
 
-WAIT_S = 5.0
+WAIT_S = 20.0
 AT = TraceContext(trace="0af7651916cd43dd8448eb211c80319c", span="b7ad6b7169203331")
 
 

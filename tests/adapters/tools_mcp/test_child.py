@@ -15,9 +15,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 from adapters.tools_mcp.tool_world import in_time
+from luftpause.adapters import process_table
 from luftpause.adapters.tools_mcp import child
 from luftpause.adapters.tools_mcp.child import ANSWER_BYTES_MAX, child_streams
 from luftpause.adapters.tools_mcp.child_log import LINES_PER_MINUTE_MAX
+from services.launcher.launcher_world import poll
 
 ECHO = """
 import json, sys
@@ -85,7 +87,12 @@ async def heard(method: str, **params: int) -> list[object]:
                 return said
 
 
-def test_what_a_stopped_child_said_last_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_a_stopped_child_said_last_is_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for bound in ("_GRACE_S", "_LAST_WORDS_S", "_SILENCE_S"):
+        monkeypatch.setattr(child, bound, 3600.0)
+
     async def use() -> None:
         async with child_streams("s", [sys.executable, "-c", LAST_WORDS], {}):
             pass
@@ -144,7 +151,7 @@ def test_a_child_that_will_not_end_is_killed(monkeypatch: pytest.MonkeyPatch, tm
                     return int(text)
                 await asyncio.sleep(0.01)
 
-    assert not is_running(in_time(use()))
+    until_gone(in_time(use()))
 
 
 @pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -156,6 +163,7 @@ def test_a_child_whose_pipes_somebody_else_holds_is_stopped_as_soon_as_it_has_en
 ) -> None:
     for bound in ("_GRACE_S", "_LAST_WORDS_S"):
         monkeypatch.setattr(child, bound, 3600.0)
+    monkeypatch.setattr(child, "_SILENCE_S", 1.0)
     path = tmp_path / "pid"
 
     async def use() -> int:
@@ -183,20 +191,12 @@ def test_what_a_child_started_ends_with_it(monkeypatch: pytest.MonkeyPatch, tmp_
                     return int(text)
                 await asyncio.sleep(0.01)
 
-    pid = in_time(use())
-    for _ in range(500):
-        if not is_running(pid):
-            return
-        in_time(asyncio.sleep(0.01))
-    raise AssertionError("it is still there")
+    until_gone(in_time(use()))
 
 
-def is_running(pid: int) -> bool:
-    """Whether it is there and more than a name that nobody has asked after."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+def until_gone(pid: int) -> None:
+    """Return once nothing of a process is left but a name that nobody has asked after."""
+    in_time(poll(lambda: process_table.row_of(pid) is None))
 
 
 def test_a_program_that_is_not_there_cannot_be_started() -> None:

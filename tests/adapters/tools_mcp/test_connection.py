@@ -26,6 +26,7 @@ from luftpause.adapters.tools_mcp.results import TEXT_MAX
 from luftpause.adapters.tools_mcp.tools import McpTools
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
 from luftpause.ports.tools import ToolOutcome
+from stories.set_ups import free_port
 
 WAYS = ("stdio", "http", "session")
 
@@ -73,17 +74,17 @@ def test_why_there_is_no_connection_is_told_and_nothing_where_there_is_one(tmp_p
 @pytest.mark.parametrize("way", WAYS)
 def test_progress_gives_a_call_more_time_up_to_a_point(tmp_path: Path, way: str) -> None:
     async def use() -> tuple[ToolOutcome, ToolOutcome, ToolOutcome]:
-        async with small(tmp_path, way, timeout_s=1.5, timeout_max_s=4.0) as tools:
+        async with small(tmp_path, way, timeout_s=2.5, timeout_max_s=6.0) as tools:
             return await asyncio.gather(
-                call(tools, "crawl", steps=10, pause_s=0.25),
+                call(tools, "crawl", steps=12, pause_s=0.25),
                 call(tools, "crawl", steps=1000, pause_s=0.25),
                 call(tools, "hang"),
             )
 
     some, too_much, none = in_time(use())
     assert some == ToolOutcome(text="arrived")
-    assert too_much == ToolOutcome(text="Error: no answer within 4 s", failed=True, unknown=True)
-    assert none == ToolOutcome(text="Error: no answer within 1.5 s", failed=True, unknown=True)
+    assert too_much == ToolOutcome(text="Error: no answer within 6 s", failed=True, unknown=True)
+    assert none == ToolOutcome(text="Error: no answer within 2.5 s", failed=True, unknown=True)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -162,8 +163,8 @@ def test_a_server_gets_no_more_calls_at_once_than_it_may_and_all_get_their_turn(
 
 def test_time_spent_waiting_for_a_slot_is_not_the_servers(tmp_path: Path) -> None:
     async def use() -> list[ToolOutcome]:
-        async with small(tmp_path, "stdio", concurrency=1, timeout_s=1.0, timeout_max_s=9.0) as tools:
-            crawling = [call(tools, "crawl", steps=4, pause_s=0.2) for _ in range(3)]
+        async with small(tmp_path, "stdio", concurrency=1, timeout_s=2.0, timeout_max_s=9.0) as tools:
+            crawling = [call(tools, "crawl", steps=5, pause_s=0.25) for _ in range(3)]
             return await asyncio.gather(*crawling)
 
     assert in_time(use()) == [ToolOutcome(text="arrived")] * 3
@@ -171,7 +172,7 @@ def test_time_spent_waiting_for_a_slot_is_not_the_servers(tmp_path: Path) -> Non
 
 def test_a_session_that_the_server_forgot_is_opened_again_and_the_call_made_once(tmp_path: Path) -> None:
     async def use() -> tuple[ToolOutcome, ToolOutcome]:
-        with http_server(tmp_path, era="session") as (first, port):
+        with http_server(tmp_path, free_port(), "session") as (first, port):
             spec = ToolServerSpec(name="small", url=f"http://127.0.0.1:{port}/mcp", backoff_s=0.05)
             async with connected(spec) as tools:
                 before = await call(tools, "write", text="before")

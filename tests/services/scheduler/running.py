@@ -23,7 +23,7 @@ from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 
 Result = TypeVar("Result")
-WAIT_S = 5.0
+WAIT_S = 10.0
 
 
 def run(story: Callable[[], Coroutine[object, object, Result]]) -> Result:

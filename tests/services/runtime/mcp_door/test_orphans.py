@@ -1,7 +1,9 @@
 """What becomes of a run whose client leaves in the middle of `run`."""
 
 import asyncio
-from contextlib import aclosing
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -15,8 +17,9 @@ from services.runtime.runtime_fakes import MemoryJournal, hold, in_time, text
 SHORT = RuntimeSettings(orphan_grace_s=0.05)
 
 
-async def leave_a_run(it: Door, mode: Mode, **arguments: object) -> RunView:
-    """Begin `run`, leave while its model has the word, and return the run."""
+@asynccontextmanager
+async def one_that_leaves(it: Door, mode: Mode, **arguments: object) -> AsyncIterator[RunView]:
+    """Begin `run`, give the run once its model has the word, and leave at the end of the block."""
 
     async def run() -> None:
         async with it.client(mode) as client:
@@ -24,10 +27,16 @@ async def leave_a_run(it: Door, mode: Mode, **arguments: object) -> RunView:
 
     running = asyncio.create_task(run())
     await it.world.turns.reached.wait()
+    (view,) = it.world.service.glance().views()
+    yield view
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    (view,) = it.world.service.glance().views()
-    return view
+
+
+async def leave_a_run(it: Door, mode: Mode, **arguments: object) -> RunView:
+    """Begin `run`, leave while its model has the word, and return the run."""
+    async with one_that_leaves(it, mode, **arguments) as view:
+        return view
 
 
 async def until_over(it: Door, run: str) -> RunView:
@@ -78,13 +87,20 @@ def test_a_run_that_somebody_waits_for_by_then_goes_on() -> None:
             await finish.wait()
             return text("done")
 
-        grace = 0.5
-        async with door(say, settings=RuntimeSettings(orphan_grace_s=grace)) as it, it.client() as client:
-            view = await leave_a_run(it, "auto")
-            wait = asyncio.create_task(client.call_tool("await", {"handles": [view.run], "timeout": 30}))
+        is_waited_for = asyncio.Event()
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            is_waited_for.set()
+
+        settings = replace(SHORT, progress_every_s=0.05)
+        async with door(say, settings=settings) as it, it.client() as client:
+            async with one_that_leaves(it, "auto") as view:
+                asked = client.call_tool("await", {"handles": [view.run], "timeout": 30}, progress_callback=hear)
+                wait = asyncio.create_task(asked)
+                await is_waited_for.wait()
             loop = asyncio.get_running_loop()
             passed = loop.create_future()
-            loop.call_later(2 * grace, passed.set_result, None)
+            loop.call_later(5 * settings.orphan_grace_s, passed.set_result, None)
             await passed
             finish.set()
             assert content(await wait)["runs"][0]["result"] == "done"
