@@ -11,6 +11,9 @@ and structs to their metaclasses. Here each becomes a plain class whose methods 
 | `class X(Struct, frozen=True)` | methods written out; a dataclass to `fields`, `replace` and msgspec                |
 | `class X(Struct)`              | left to msgspec, which reads its annotations as they were written                  |
 
+Of each of these classes, and of others with slots, one object that is gone is kept to become the next: allocating and
+freeing one costs more than filling it.
+
 Whatever is in none of these forms is an error, so nothing changes its meaning unnoticed. Inserted lines come with a
 table of where each line of the source went, for tracebacks.
 """
@@ -95,6 +98,9 @@ def rewrite(source: str, *, acyclic: bool) -> Rewritten:
                 _write_out(pieces, value, acyclic=acyclic)
             elif _bases(node) == ["Struct"] or _bases(node) == ["msgspec.Struct"]:
                 _keep_annotations(pieces, node)
+            elif _is_made_often(node):
+                found = True
+                pieces[node.lineno - 1].insert(0, "@_mypyc_attr(free_list_len=1)\n")
     if found:
         first = next(each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom))
         at = (first.end_lineno or first.lineno) - 1
@@ -177,8 +183,8 @@ def _fields(node: ast.ClassDef) -> Iterator[Field]:
 def _write_out(pieces: list[list[str]], value: ValueClass, *, acyclic: bool) -> None:
     node, fields = value.node, list(_fields(value.node))
     head = [f"{value.kept}\n"] if value.kept else []
-    if acyclic and value.frozen and not _generic(node):
-        head.append("@_mypyc_attr(acyclic=True)\n")
+    if not _generic(node):
+        head.append(f"@_mypyc_attr(free_list_len=1{', acyclic=True' if acyclic and value.frozen else ''})\n")
     for decorator in node.decorator_list:
         pieces[decorator.lineno - 1] = []
     base = next((f"({base})" for base in _bases(node) if base.startswith("Generic[")), "")
@@ -286,6 +292,12 @@ def _members_as_dataclass(value: ValueClass, fields: list[Field]) -> str:
 
 def _generic(node: ast.ClassDef) -> bool:
     return any(base.startswith("Generic[") for base in _bases(node))
+
+
+def _is_made_often(node: ast.ClassDef) -> bool:
+    """Say whether a class has slots, as those have of which many objects are made, and no base that is not ours."""
+    slots = any(isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "__slots__" for each in node.body)
+    return slots and all(base.isidentifier() for base in _bases(node)) and not node.decorator_list
 
 
 def _bases(node: ast.ClassDef) -> list[str]:

@@ -395,3 +395,33 @@ def test_an_answer_for_an_application_is_not_framed_as_the_head_that_failed(stat
             assert json.loads(reply.body)["error"]["code"] == "internal"
 
     run_bounded(main())
+
+
+@pytest.mark.parametrize(("eager", "whole"), [(True, True), (True, False), (False, True)])
+def test_only_an_application_that_says_so_begins_where_its_request_was_read_and_only_once_that_is_whole(
+    eager: bool, whole: bool
+) -> None:
+    class App:
+        runs_eagerly = eager
+
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            seen.append(isinstance(asyncio.current_task(), asyncio.Task))
+            line: Line = scope["extensions"][LINE_EXTENSION]["line"]
+            assert await line.body(100) == b"hi"
+            await length(scope, receive, send)
+
+    seen: list[bool] = []
+
+    async def main() -> None:
+        async with serving(App()) as server, connected(server.url) as client:
+            head = request(b"POST", b"/", b"content-length: 2")
+            for _ in range(2):  # of a head that is not known yet, and of one that is
+                seen.clear()
+                client.send(head + (b"hi" if whole else b""))
+                if not whole:
+                    await eventually(lambda: bool(seen))
+                    client.send(b"hi")
+                assert (await client.reply()).status == 200
+                assert seen == [not (eager and whole)]
+
+    run_bounded(main())

@@ -80,6 +80,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     module = ModuleType("written")
     monkeypatch.setitem(sys.modules, "written", module)
     text = rewrite(SOURCE, acyclic=False).text.replace("frozen=True", "unsafe_hash=True")  # only C may write to frozen
+    text = text.replace("@_mypyc_attr(free_list_len=1)", "")  # a word for mypyc
     exec(compile(text, "written", "exec", dont_inherit=True), module.__dict__)
     return module.__dict__
 
@@ -123,6 +124,14 @@ def test_handlers_keep_their_own_errors(written: dict[str, Any]) -> None:
     tree = ast.parse(rewrite(SOURCE, acyclic=False).text)
     names = [each.name for each in ast.walk(tree) if isinstance(each, ast.ExceptHandler)]
     assert len(set(names)) == len(names)
+
+
+def test_of_what_is_made_often_one_that_is_gone_is_kept() -> None:
+    slotted = "import os\n\n\nclass Slotted(Base):\n    __slots__ = ('a',)\n"
+    for source in (SOURCE, slotted):
+        assert "@_mypyc_attr(free_list_len=1)" in rewrite(source, acyclic=False).text
+    for plain in ("class X:\n    pass\n", "class X(dict[int, int]):\n    __slots__ = ()\n"):
+        assert rewrite(plain, acyclic=False).text == plain
 
 
 def test_each_line_knows_where_it_came_from() -> None:

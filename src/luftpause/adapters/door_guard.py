@@ -13,7 +13,7 @@ from luftpause.adapters.http_refusal import PLAIN, Refusals
 from luftpause.adapters.keyring import Keyring, presented_by
 from luftpause.adapters.request_shape import ambiguity
 from luftpause.core.dialects.failures import Failure, FailureCode
-from luftpause.ports.asgi import PRINCIPAL_KEY, Application, Receive, Scope, Send, headers_of
+from luftpause.ports.asgi import PRINCIPAL_KEY, Application, Receive, Scope, Send, headers_of, runs_eagerly
 from luftpause.ports.engines import Header
 
 REMEMBERED_HOSTS_MAX: Final = 256
@@ -48,6 +48,7 @@ class DoorGuard:
         key_in_query: bool = False,
         refusals: Refusals = PLAIN,
     ) -> None:
+        self.runs_eagerly = runs_eagerly(app)
         self._app = app
         self._allowed_hosts = frozenset(_canonical(host) for host in allowed_hosts)
         self._allowed_origins = frozenset(origin.rstrip("/").lower().encode() for origin in allowed_origins)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from luftpause.adapters.answer_lines import line_of, size_line
+from luftpause.adapters.eager_task import Tasks
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
-from luftpause.ports.asgi import Application, BodyTooLongError, ClientLeftError, Leave, Message, Scope
+from luftpause.ports.asgi import Application, BodyTooLongError, ClientLeftError, Leave, Line, Message, Running, Scope
 from luftpause.ports.engines import Header
 
 BODY_BYTES_HELD: Final = 64 * 1024
@@ -53,8 +54,8 @@ class Wire(Protocol):
         ...
 
 
-class HttpCall:
-    """Implements `ports.asgi.Line`.
+class HttpCall(Line):
+    """One request, and the line to its client.
 
     Args:
         bodiless: whether the method is HEAD: the answer's body is left out.
@@ -85,6 +86,8 @@ class HttpCall:
         "whole",
     )
 
+    left: bool
+
     def __init__(
         self, wire: Wire, *, bodiless: bool, keep_alive: bool, expects_continue: bool, knows_chunks: bool = True
     ) -> None:
@@ -104,18 +107,22 @@ class HttpCall:
         self._told = False
         self._news: asyncio.Event | None = None
         self._notice: Leave | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._task: Running | None = None
         self._chunked = False
         self._length_left: int | None = None  # None where the end is not told by a length
 
-    def start(
-        self, app: Application, scope: Scope, *, loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[None]]
-    ) -> None:
-        """Let the application answer, in a task that is among `tasks` until it ends."""
-        self._task = asyncio.Task(self._run(app, scope, tasks), loop=loop, name="request")  # naming it anew costs more
-        tasks.add(self._task)
+    def start(self, app: Application, scope: Scope, tasks: Tasks, *, eagerly: bool) -> None:
+        """Let the application answer, in a task that is among `tasks` until it ends.
 
-    async def _run(self, app: Application, scope: Scope, tasks: set[asyncio.Task[None]]) -> None:
+        `eagerly`: as far as it need not wait, at once; then its request should be whole.
+        """
+        if eagerly:
+            task = self._task = tasks.make_eager(self._run(app, scope))
+            task.step()
+        else:
+            self._task = tasks.make(self._run(app, scope))
+
+    async def _run(self, app: Application, scope: Scope) -> None:
         """Let the application answer, and answer for it when it does not."""
         try:
             await app(scope, self._receive, self._send)
@@ -133,7 +140,6 @@ class HttpCall:
             await self._fail()
         finally:
             self._notice = None
-            tasks.discard(self._running())
 
     # The connection's side.
 
@@ -331,7 +337,7 @@ class HttpCall:
         self._tell()
         self._wire.answered(keep_alive=self.keep_alive)
 
-    def _running(self) -> asyncio.Task[None]:
+    def _running(self) -> Running:
         assert self._task is not None, "a call is started before anything can happen to it"
         return self._task
 

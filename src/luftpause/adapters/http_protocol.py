@@ -9,13 +9,14 @@ import asyncio
 import logging
 from typing import Final, cast
 
-from luftpause.adapters.http_call import HttpCall
+from luftpause.adapters.eager_task import Tasks
+from luftpause.adapters.http_call import HttpCall, Wire
 from luftpause.adapters.http_reader import BadHttpError, PipelinedError, RequestReader
 from luftpause.adapters.http_refusal import Refusals, render_refusal
 from luftpause.adapters.http_scope import Ends
 from luftpause.adapters.known_heads import KnownHeads
 from luftpause.core.dialects.failures import Failure
-from luftpause.ports.asgi import LINE_EXTENSION, Application
+from luftpause.ports.asgi import LINE_EXTENSION, Application, Scope, runs_eagerly
 
 READ_BYTES: Final = 512 * 1024
 """Bytes that are taken from a socket at a time: most requests are whole after one read, and their bodies one piece."""
@@ -35,6 +36,7 @@ class DoorState:
 
     Attributes:
         connections: all open ones.
+        eager: whether the application may begin where a request was read.
         tasks: what runs the calls of the application that have not ended.
         closing: whether the server closes: it waits for no client then.
         drained: set when the last connection is gone.
@@ -57,14 +59,15 @@ class DoorState:
         self.keep_alive_s = keep_alive_s
         self.refusals = refusals
         self.connections: set[DoorProtocol] = set()
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.eager = runs_eagerly(app)
+        self.tasks = Tasks(asyncio.get_running_loop())
         self.closing = False
         self.drained = asyncio.Event()
         self.buffer = memoryview(bytearray(READ_BYTES))
         self.heads = KnownHeads()
 
 
-class DoorProtocol(asyncio.BufferedProtocol):
+class DoorProtocol(asyncio.BufferedProtocol, Wire):
     """One connection of a client.
 
     Attributes:
@@ -80,6 +83,7 @@ class DoorProtocol(asyncio.BufferedProtocol):
         "_loop",
         "_reader",
         "_reading_paused",
+        "_scope",
         "_unsent",
         "overdue_at",
         "transport",
@@ -93,8 +97,9 @@ class DoorProtocol(asyncio.BufferedProtocol):
         self._door = door
         self._loop = loop
         self._ends: Ends | None = None
-        self._reader = RequestReader(heads=door.heads, begin=self._await_client, start=self._start)
+        self._reader = RequestReader(heads=door.heads, begin=self._await_client, start=self._begin)
         self._reading_paused = False
+        self._scope: Scope | None = None
         self._unsent = 0
         self._idle = False
         self._deaf = False
@@ -160,6 +165,7 @@ class DoorProtocol(asyncio.BufferedProtocol):
             self._refuse(error.failure)
         except PipelinedError:
             self._listen_no_more()
+        self._start()
 
     def pause_writing(self) -> None:
         """Event loop callback: the socket takes no more for now."""
@@ -199,8 +205,8 @@ class DoorProtocol(asyncio.BufferedProtocol):
             self._idle = True
             self.overdue_at = self._loop.time() + self._door.keep_alive_s
 
-    def _start(self, reader: RequestReader) -> HttpCall:
-        """Let the application answer a request whose head is whole."""
+    def _begin(self, reader: RequestReader) -> HttpCall:
+        """Make ready for the application what answers a request whose head is whole."""
         parts, reader.parts = reader.parts, {}  # they become the scope, which is the application's
         call = HttpCall(
             self,
@@ -210,10 +216,16 @@ class DoorProtocol(asyncio.BufferedProtocol):
             knows_chunks=parts["http_version"] == "1.1",
         )
         assert self._ends is not None, "a connection has ends once it is made"
-        scope = self._ends.scope(parts, {LINE_EXTENSION: {"line": call}})
+        self._scope = self._ends.scope(parts, {LINE_EXTENSION: {"line": call}})
         self.overdue_at = 0.0
-        call.start(self._door.app, scope, loop=self._loop, tasks=self._door.tasks)
         return call
+
+    def _start(self) -> None:
+        """Let the application answer a request that has just begun."""
+        scope, call, door = self._scope, self._reader.call, self._door
+        if scope is not None and call is not None:
+            self._scope = None
+            call.start(door.app, scope, door.tasks, eagerly=door.eager and call.whole and not call.left)
 
     def _await_client(self) -> None:
         self._idle = False

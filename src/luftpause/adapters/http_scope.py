@@ -20,29 +20,26 @@ class Ends:
         app_state: what the application's lifespan left for requests.
     """
 
-    __slots__ = ("_app_state", "_common")
+    __slots__ = ("_app_state", "_client", "_scheme", "_server")
 
     def __init__(self, transport: BaseTransport, app_state: dict[str, object]) -> None:
         self._app_state = app_state
-        self._common: dict[str, object] = {
-            "type": "http",
-            "asgi": _ASGI,
-            "server": _address(transport.get_extra_info("sockname")),
-            "client": _address(transport.get_extra_info("peername")),
-            "scheme": "https" if transport.get_extra_info("sslcontext") else "http",
-            "root_path": "",
-        }
+        self._server = _address(transport.get_extra_info("sockname"))
+        self._client = _address(transport.get_extra_info("peername"))
+        self._scheme = "https" if transport.get_extra_info("sslcontext") else "http"
 
     def scope(self, parts: dict[str, Any], extensions: dict[str, dict[str, object]]) -> Scope:
         """Make of what `request_parts` says of a request its scope."""
-        parts.update(self._common)
+        parts["server"] = self._server
+        parts["client"] = self._client
+        parts["scheme"] = self._scheme
         parts["state"] = self._app_state.copy()
         parts["extensions"] = extensions
         return parts
 
 
 def request_parts(*, method: bytes, url: bytes, version: str, headers: list[Header]) -> dict[str, Any]:
-    """Return what the scope of a request says of its head.
+    """Return what the scope of a request says of its head, with places for what its connection adds.
 
     Raises:
         httptools.HttpParserInvalidURLError: the URL is none.
@@ -58,6 +55,14 @@ def request_parts(*, method: bytes, url: bytes, version: str, headers: list[Head
             headers = [host, *(header for header in headers if header[0] != b"host")]
     path = url.decode("ascii")
     return {
+        "type": "http",
+        "asgi": _ASGI,
+        "root_path": "",
+        "server": None,
+        "client": None,
+        "scheme": "",
+        "state": None,
+        "extensions": None,
         "http_version": version,
         "method": method.decode("ascii"),
         "path": urllib.parse.unquote(path) if "%" in path else path,

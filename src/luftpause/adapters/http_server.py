@@ -166,9 +166,5 @@ async def _drained(state: DoorState, limit_s: float) -> None:
 
 async def _end_tasks(state: DoorState) -> None:
     """Wait for applications that are still running, then cancel them."""
-    tasks = set(state.tasks)
-    if tasks:
-        _, late = await asyncio.wait(tasks, timeout=ABORT_S)
-        for task in late:
-            task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
+    if not await state.tasks.ended_within(ABORT_S):
+        await state.tasks.cancel()

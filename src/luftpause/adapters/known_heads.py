@@ -48,11 +48,10 @@ class KnownHead:
         before: its bytes up to the content-length's digits.
         after: its bytes from there on, with the empty line.
         url: its target.
-        parts: what its scope says, as `http_scope.request_parts` returns it.
+        parts: what its scope says, as `http_scope.request_parts` returns it, and what its application keeps of it.
         headers: its headers.
         named: the same by name.
         length_at: which of them the content-length is.
-        kept: what its application keeps of it.
     """
 
     before: bytes
@@ -62,7 +61,6 @@ class KnownHead:
     headers: list[Header]
     named: dict[bytes, bytes]
     length_at: int
-    kept: dict[str, object]
 
     def again(self, data: memoryview) -> CutHead | None:
         """Return the head of a request that has come whole, as `cut_head` does, if it is this one; else None."""
@@ -87,7 +85,6 @@ class KnownHead:
         named[_LENGTH_NAME] = length
         parts["headers"] = headers
         parts[NAMED_KEY] = named
-        parts[KEPT_KEY] = self.kept
         return parts
 
 
@@ -119,9 +116,9 @@ class KnownHeads:
         is_cut_there = before[-len(_LENGTH_LINE) :].lower() == _LENGTH_LINE and cut.rest.count(b"\n") == len(headers)
         if not is_cut_there or len(lengths) != 1 or headers[lengths[0]][1] != cut.length:
             return None
-        kept: dict[str, object] = {}
-        parts[KEPT_KEY] = kept
-        known = KnownHead(before, after + _HEAD_END, url, parts.copy(), headers.copy(), dict(headers), lengths[0], kept)
+        named = dict(headers)
+        parts[NAMED_KEY], parts[KEPT_KEY] = named, {}
+        known = KnownHead(before, after + _HEAD_END, url, parts.copy(), headers.copy(), named.copy(), lengths[0])
         self._add(cut.rest, known)
         return known
 

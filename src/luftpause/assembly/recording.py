@@ -10,9 +10,10 @@ from typing import Final
 import luftpause
 from luftpause.adapters.event_log.writer import EventLog
 from luftpause.assembly.start_failed import StartFailedError
-from luftpause.services.scheduler.service import SchedulerService, Witness
+from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.validating import Validator
+from luftpause.services.scheduler.witness import Witness
 from luftpause.telemetry.borrowed import BorrowedCounter
 
 DROPPED: Final = "luftpause_event_log_dropped_events"

@@ -3,7 +3,6 @@
 ASGI's scopes and messages are open dictionaries by its specification, hence the `Any`.
 """
 
-from asyncio import Task
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -34,6 +33,14 @@ It is handed out again with each request that has the same head; absent where no
 """
 
 
+def runs_eagerly(app: object) -> bool:
+    """Say whether an application may begin within the callback that read its request, in a task that is not asyncio's.
+
+    It says so itself. One that is built on a library which keeps books on its tasks must not.
+    """
+    return bool(getattr(app, "runs_eagerly", False))
+
+
 def headers_of(scope: Scope) -> dict[bytes, bytes]:
     """Return a request's headers by name, of repeated ones the last. They are shared by all: do not change them."""
     named: dict[bytes, bytes] | None = scope.get(NAMED_KEY)
@@ -54,7 +61,23 @@ def principal_of(scope: Scope) -> Principal:
     return principal
 
 
-Leave: TypeAlias = Callable[[Task[None]], None]
+class Running(Protocol):
+    """What runs an application: it can be cancelled, as an `asyncio.Task` can."""
+
+    def cancel(self) -> bool:
+        """Raise CancelledError where the application waits. Return False if it has ended."""
+        ...
+
+    def cancelling(self) -> int:
+        """Return how often it was cancelled, less how often that was taken back."""
+        ...
+
+    def uncancel(self) -> int:
+        """Take one cancellation back; return how many are left."""
+        ...
+
+
+Leave: TypeAlias = Callable[[Running], None]
 """Is told that the client left or has to, and the task of the application that answers it."""
 
 

@@ -52,8 +52,8 @@ class Exchange(Protocol):
         """
         ...
 
-    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
-        """Hand the rest of the answer to `take`, each piece as soon as it arrives; return after the last.
+    def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> Awaitable[None]:
+        """Hand the rest of the answer to `take`, each piece as soon as it arrives; await the last.
 
         Once `take` can take no more, nothing is handed over, and the engine has to wait before long, until `room` has
         returned.

@@ -35,18 +35,51 @@ class LinkFaultError(Exception):
     """The scheduler broke on a request, or the link was closed under it."""
 
 
-@dataclass(frozen=True, slots=True)
 class Ticket:
-    """An accepted turn: its run is known at once, its placement later.
+    """An accepted turn: its run is known at once, its placement now or later.
 
-    `parent` is the run that it named as its parent, None where that is not known.
-    `placement` ends with a Placement, with TurnRefusedError, or stays open while the turn is held. Cancelling it
-    tells nobody: the holder reports TurnAbandoned.
+    Args:
+        run: the turn's run.
+        placement: what `placement` is to be; None: a future that is made when somebody asks for it.
+        parent: the run that the turn named as its parent, None where that is not known.
+
+    Attributes:
+        placed: the placement, if it came before anybody had to wait for it.
     """
 
-    run: RunId
-    placement: asyncio.Future[Placement]
-    parent: RunId | None = None
+    __slots__ = ("_placement", "parent", "placed", "run")
+
+    def __init__(
+        self, run: RunId, placement: asyncio.Future[Placement] | None = None, parent: RunId | None = None
+    ) -> None:
+        self.run = run
+        self.parent = parent
+        self.placed: Placement | None = None
+        self._placement = placement
+
+    @property
+    def placement(self) -> asyncio.Future[Placement]:
+        """Ends with a Placement, with TurnRefusedError, or stays open while the turn is held.
+
+        Cancelling it tells nobody: the holder reports TurnAbandoned.
+        """
+        if self._placement is None:
+            self._placement = asyncio.get_running_loop().create_future()
+            if self.placed is not None:
+                self._placement.set_result(self.placed)
+        return self._placement
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has ended."""
+        return self.placed is not None or (self._placement is not None and self._placement.done())
+
+    def place(self, placement: Placement) -> None:
+        """Let it end with a placement."""
+        if self._placement is None:
+            self.placed = placement
+        else:
+            self._placement.set_result(placement)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

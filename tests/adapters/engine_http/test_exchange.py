@@ -182,7 +182,7 @@ def test_an_answer_may_be_taken_for_whole_before_its_end(read: bool) -> None:
                 asyncio.get_running_loop().call_soon(exchange.finish)
                 assert await exchange.read() == b""
             else:
-                pouring = asyncio.create_task(exchange.pour(sink.take, sink.room))
+                pouring = asyncio.ensure_future(exchange.pour(sink.take, sink.room))
                 await eventually(lambda: sink.body == b"all of it")
                 assert exchange.finish()
                 await pouring

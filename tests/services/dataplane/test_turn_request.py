@@ -376,9 +376,8 @@ def test_shutting_down_aborts_what_is_open_and_ends_its_turn() -> None:
             asking = asyncio.create_task(door.chat())
             await arrived.wait()
             assert door.scheduler.kinds == []
-            for task in asyncio.all_tasks():  # what the server does to applications that outlive the grace
-                if "HttpCall" in repr(task.get_coro()):
-                    task.cancel()
+            assert door.server._state is not None
+            await door.server._state.tasks.cancel()  # what the server does to applications that outlive the grace
             await eventually(lambda: door.scheduler.kinds == ["TurnFailed"])
             await engine.visits[0].closed.wait()
             reply = await asking

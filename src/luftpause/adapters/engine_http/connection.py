@@ -1,10 +1,10 @@
 """One socket to an engine: writes a request with back-pressure, hands what arrives to the exchange under way."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, cast
 
-from luftpause.adapters.engine_http.exchange import Answers, HttpExchange
+from luftpause.adapters.engine_http.exchange import Answers, HttpExchange, Wire
 
 SMALL_BODY_BYTES: Final = 16 * 1024
 """Bodies up to here are joined with their header: one write, one packet train."""
@@ -42,7 +42,7 @@ class Socket(Protocol):
         ...
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(asyncio.BufferedProtocol, Wire):
     """A connection that is idle or carries one exchange.
 
     Args:
@@ -92,29 +92,35 @@ class Connection(asyncio.BufferedProtocol):
         """Whether a request can be sent here now."""
         return self.transport is not None and not self.transport.is_closing() and self._exchange is None
 
-    async def exchange(self, *, method: bytes, head: bytes, body: bytes) -> HttpExchange:
-        """Send a request and return its exchange once status and headers have arrived.
+    def exchange(self, *, method: bytes, head: bytes, body: bytes) -> Awaitable[HttpExchange]:
+        """Send a request; await its exchange, which is there once status and headers have arrived.
 
         Raises:
             EngineUnreachableError: the connection closed before any byte of an answer.
             EngineBrokeError: what arrived was no answer.
         """
         exchange = self._exchange = HttpExchange(self, self._answers, method=method, loop=self._loop)
+        if len(body) > AT_ONCE_BYTES:
+            return self._exchange_slowly(exchange, head, body)
         try:
-            if len(body) <= AT_ONCE_BYTES:
-                self._write_at_once(head, body)
-            else:
-                await self._write(exchange, head, body)
-            await exchange.head()
+            self._write_at_once(head, body)
         except BaseException:
             exchange.close()
             raise
-        return exchange
+        return exchange.head()
 
     def abort(self) -> None:
         """Close the socket at once."""
         if self.transport is not None:
             self.transport.abort()
+
+    async def _exchange_slowly(self, exchange: HttpExchange, head: bytes, body: bytes) -> HttpExchange:
+        try:
+            await self._write(exchange, head, body)
+        except BaseException:
+            exchange.close()
+            raise
+        return await exchange.head()
 
     def _write_at_once(self, head: bytes, body: bytes) -> None:
         transport = self.transport

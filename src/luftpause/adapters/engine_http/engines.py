@@ -18,7 +18,7 @@ from luftpause.adapters.engine_http.request_head import RequestHeads
 from luftpause.adapters.engine_http.tls import TlsProtocol, TlsSocket
 from luftpause.adapters.engine_http.trust import default_trust, tls_fault
 from luftpause.core.model.replicas import Endpoint
-from luftpause.ports.engines import EngineRequest, EngineUnreachableError
+from luftpause.ports.engines import EngineRequest, Engines, EngineUnreachableError
 
 CONNECT_TIMEOUT_S: Final = 2.0
 IDLE_S: Final = 4.0
@@ -27,7 +27,7 @@ IDLE_S: Final = 4.0
 PoolKey = tuple[bool, str, int]
 
 
-class HttpEngines:
+class HttpEngines(Engines):
     """Speaks HTTP to engines.
 
     Args:

@@ -7,13 +7,14 @@ the body by pausing the socket.
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from typing import Final, Protocol, cast
 
 import httptools
 
+from luftpause.adapters.eager_task import Arrival
 from luftpause.adapters.engine_http.trust import tls_fault
-from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Header, Take
+from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header, Take
 
 BODY_BYTES_HELD: Final = 48 * 1024
 """Unread bytes of body past which the socket is paused: less than one full read."""
@@ -86,8 +87,19 @@ class Answers:
             self.exchange.on_message_complete()
 
 
-class HttpExchange:
-    """Implements `ports.engines.Exchange`."""
+class _NothingLeft:
+    """What need not be waited for."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        """Return at once."""
+        return cast("Generator[None, None, None]", iter(()))
+
+
+_NOTHING_LEFT: Final = _NothingLeft()
+
+
+class HttpExchange(Exchange):
+    """See Exchange."""
 
     __slots__ = (
         "_answers",
@@ -95,6 +107,7 @@ class HttpExchange:
         "_complete",
         "_error",
         "_full",
+        "_lines",
         "_loop",
         "_more",
         "_paused",
@@ -109,14 +122,18 @@ class HttpExchange:
         "status",
     )
 
+    status: int
+    headers: Sequence[Header]
+
     def __init__(self, wire: Wire, answers: Answers, *, method: bytes, loop: asyncio.AbstractEventLoop) -> None:
         self.status = 0
-        self.headers: list[Header] = []
+        self._lines: list[Header] = []
+        self.headers = self._lines
         self.bytes_seen = False
         self._wire: Wire | None = wire
         self._loop = loop
         self._bodiless = method == b"HEAD"
-        self._more: asyncio.Future[None] | None = None
+        self._more: Arrival | None = None
         self._pieces: list[bytes] = []
         self._size = 0
         self._quiet = 0
@@ -127,17 +144,22 @@ class HttpExchange:
         self._answers: Answers | None = answers
         answers.exchange = self
 
-    async def head(self) -> None:
-        """Return when status and headers have arrived.
+    async def head(self) -> "HttpExchange":
+        """Return this exchange when status and headers have arrived. If they do not, it is closed.
 
         Raises:
             EngineUnreachableError: the connection closed before any byte.
             EngineBrokeError: it closed within the header, or that was no HTTP.
         """
-        while not self.status:
-            if self._error is not None:
-                raise self._error
-            await self._arrival()
+        try:
+            while not self.status:
+                if self._error is not None:
+                    raise self._error
+                await self._arrival()
+        except BaseException:
+            self.close()
+            raise
+        return self
 
     async def read(self) -> bytes:
         """Return the next bytes as the engine sent them, b"" at the end.
@@ -153,11 +175,18 @@ class HttpExchange:
             await self._arrival()
         return self._gather()
 
-    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+    def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> Awaitable[None]:
         """See Exchange."""
         self._take = take
         try:
-            self._hand_over()
+            is_over = self._hand_over()
+        except BaseException:
+            self._take = None
+            raise
+        return _NOTHING_LEFT if is_over else self._pour(room)
+
+    async def _pour(self, room: Callable[[], Awaitable[None]]) -> None:
+        try:
             while self._take is not None:
                 if self._full:
                     await room()
@@ -240,7 +269,7 @@ class HttpExchange:
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header line, or a trailer, which is dropped."""
         if not self.status:
-            self.headers.append((name.lower(), value))
+            self._lines.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """The header is whole."""
@@ -249,12 +278,12 @@ class HttpExchange:
             return
         status = answers.parser.get_status_code()
         if status < 200:
-            self.headers.clear()
+            self._lines.clear()
             return
         if status > 599:
             self._fail(EngineBrokeError(f"its answer has the status {status}"))
             return
-        unfit = _unfit(self.headers, self._quiet)
+        unfit = _unfit(self._lines, self._quiet)
         if unfit:
             self._fail(EngineBrokeError(unfit))
             return
@@ -294,14 +323,16 @@ class HttpExchange:
             self._wire.resume_reading()
         return data
 
-    def _hand_over(self) -> None:
-        """Pour what has arrived, unless there is no room for it; after the last piece nobody takes any more."""
+    def _hand_over(self) -> bool:
+        """Pour what has arrived, unless there is no room for it; say whether it was the last: nobody takes any more."""
         take = self._take
-        if take is not None and not self._full and (self._pieces or self._complete):
-            is_last = self._complete
-            if is_last:
-                self._take = None
-            self._full = not take(self._gather(), is_last) and not is_last
+        if take is None or self._full or not (self._pieces or self._complete):
+            return False
+        is_last = self._complete
+        if is_last:
+            self._take = None
+        self._full = not take(self._gather(), is_last) and not is_last
+        return is_last
 
     def _ends_by_close(self) -> bool:
         """Return whether the header announced neither a length nor chunks."""
@@ -316,17 +347,16 @@ class HttpExchange:
             return
         self._error = error
 
-    def _arrival(self) -> asyncio.Future[None]:
+    def _arrival(self) -> Arrival:
         """Return what the next bytes, or the lack of more, will end."""
-        self._more = more = self._loop.create_future()
+        self._more = more = Arrival(self._loop)
         return more
 
     def _wake(self) -> None:
         more = self._more
         if more is not None:
             self._more = None
-            if not more.done():
-                more.set_result(None)
+            more.come()
 
 
 def _unfit(headers: list[Header], received: int) -> str:

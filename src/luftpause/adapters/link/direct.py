@@ -7,10 +7,10 @@ from luftpause.core.model.replicas import ReplicaSpec
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnReport
 from luftpause.ports.launcher import LauncherDesk, LauncherReport, LauncherSeat
-from luftpause.ports.scheduler import Recall, SchedulerDesk, Ticket
+from luftpause.ports.scheduler import Recall, SchedulerDesk, SchedulerLink, Ticket
 
 
-class DirectLink:
+class DirectLink(SchedulerLink):
     """A `SchedulerLink` whose calls never wait: the desk answers at once, so nothing can be half done."""
 
     def __init__(self, desk: SchedulerDesk) -> None:

@@ -85,7 +85,7 @@ class Findings(Protocol):
         ...
 
 
-class StreamObserver:
+class StreamObserver(Observer):
     """Looks at an event stream. The result does not depend on how the stream was cut into pieces.
 
     Args:
@@ -125,7 +125,7 @@ class StreamObserver:
         return findings.observed()
 
 
-class BodyObserver:
+class BodyObserver(Observer):
     """Looks at a JSON answer that comes as one document."""
 
     __slots__ = ("_pieces", "_read", "_size", "done", "first_token_seen")
@@ -223,7 +223,7 @@ _CallPlace: TypeAlias = tuple[int, int, str]
 """Index of the choice, index of the call in it, id of the call where that is known."""
 
 
-class _Findings:
+class _Findings(Findings):
     """`Findings` of Chat Completions."""
 
     __slots__ = ("_error", "_finish", "_names", "_tool_calls", "_usage", "over")
@@ -254,7 +254,7 @@ class _Findings:
 
     def take(self, document: bytes) -> None:
         """Add what a document says, if it can be read."""
-        if document.strip() == _DONE:
+        if not document.startswith(b"{") and document.strip() == _DONE:
             self.over = True
             return
         try:

@@ -79,6 +79,9 @@ class Dataplane:
         tracer: where each turn's span goes; None: nobody traces.
     """
 
+    runs_eagerly = True
+    """See `ports.asgi.runs_eagerly`."""
+
     def __init__(
         self,
         link: SchedulerLink,

@@ -4,7 +4,6 @@ Every turn that is opened ends exactly once, with one report or, when the schedu
 """
 
 import asyncio
-import itertools
 from collections.abc import Callable, Sequence
 
 from luftpause.core.model.ids import PeerId, TurnId
@@ -26,7 +25,7 @@ class OpenTurns:
     def __init__(self, link: SchedulerLink, *, peer: PeerId) -> None:
         self.peer = peer
         self._link = link
-        self._counter = itertools.count(1)
+        self._opened = 0
         self._open: dict[TurnId, None] = {}
         self._returning: dict[TurnId, Callable[[], None]] = {}
         link.attend(peer, self._recalled)
@@ -44,7 +43,8 @@ class OpenTurns:
 
     def open(self) -> TurnId:
         """Mint the id of a new turn."""
-        turn = TurnId(f"{self.peer}.{next(self._counter)}")
+        self._opened += 1
+        turn = TurnId(f"{self.peer}.{self._opened}")
         self._open[turn] = None
         return turn
 

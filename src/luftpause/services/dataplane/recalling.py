@@ -8,6 +8,7 @@ from luftpause.core.dialects.single_request import CHAT_PATH
 from luftpause.core.model.ids import RunId
 from luftpause.core.model.turns import ServiceClass, TurnOffer
 from luftpause.core.scheduling.events import TurnReturned
+from luftpause.ports.asgi import Running
 from luftpause.ports.engines import EngineRequest, Exchange
 from luftpause.services.dataplane.open_turns import OpenTurns
 
@@ -22,7 +23,7 @@ class Recall:
 
     def __init__(self, turns: OpenTurns) -> None:
         self._turns = turns
-        self._task: asyncio.Task[None] | None = None
+        self._task: Running | None = None
         self._exchange: Exchange | None = None
         self._is_under_way = False
         self._count = 0
@@ -64,8 +65,8 @@ class Recall:
             self._exchange.close()  # nothing more of it reaches the client
 
 
-def running_task() -> asyncio.Task[None]:
+def running_task() -> Running:
     """Return the task that we are in."""
-    task: asyncio.Task[None] | None = asyncio.current_task()
+    task: Running | None = asyncio.current_task()
     assert task is not None, "an ASGI application runs in a task"
     return task

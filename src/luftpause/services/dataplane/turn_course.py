@@ -21,6 +21,7 @@ from luftpause.core.model.ids import RunId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed
+from luftpause.ports.asgi import Running
 from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
@@ -49,6 +50,7 @@ class TurnCourse:
     """Takes one turn through. `run` is the client's, None when it names none; the scheduler has the last word."""
 
     __slots__ = (
+        "_answer",
         "_around",
         "_asked",
         "_call",
@@ -71,6 +73,8 @@ class TurnCourse:
         "_told",
         "_wants_stream",
     )
+
+    _answer: PassingAnswer
 
     def __init__(
         self, around: Surroundings, call: ClientCall, *, run: RunId | None, offer: TurnOffer, asked: Asked
@@ -99,11 +103,11 @@ class TurnCourse:
 
     async def take(self) -> None:
         """Take the turn to its end."""
-        line = self._call.line
-        line.on_leave(self._leave)
+        self._call.line.on_leave(self._leave)
         ending: type[TurnAbandoned] | str = "the dataplane failed"
         try:
-            self._begin_keepalive()
+            if self._wants_stream and self._around.settings.keepalive_s:
+                self._keepalive = self._around.keepalives.begin(self._show_life)
             while (placement := await self._place()) is not None:
                 try:
                     pause_s = await self._forward(placement)
@@ -127,7 +131,7 @@ class TurnCourse:
             running_task().uncancel()
         finally:
             self._over = True
-            line.on_leave(None)
+            self._call.line.on_leave(None)
             self._stop_keepalive()
             if self._exchange is not None:
                 self._exchange.close()
@@ -135,7 +139,7 @@ class TurnCourse:
             report = TurnFailed(turn=turn, cause=ending) if isinstance(ending, str) else ending(turn=turn)
             self._around.turns.end(turn, report)
 
-    def _leave(self, task: asyncio.Task[None]) -> None:
+    def _leave(self, task: Running) -> None:
         """Cancel the turn: its client left, or has to."""
         if not self._over:
             self._client_left = self._call.line.left
@@ -149,7 +153,7 @@ class TurnCourse:
             self._run = ticket.run
             if ticket.parent is not None:
                 self._told = ((PARENT_HEADER, ticket.parent.encode("ascii")),)
-            placement = await ticket.placement
+            placement = ticket.placed or await ticket.placement
         except TurnRefusedError as error:
             self._around.turns.end(self._offer.turn, None)
             await self._fail(refused(error.refusal))
@@ -227,38 +231,37 @@ class TurnCourse:
         if forwarded.edits and self._around.counts.edited(forwarded.edits):
             _LOGGER.info("request_edited", extra={"members": named(forwarded.edits), "replica": placement.replica})
 
-    async def _pass_on(self, answer: PassingAnswer) -> None:
+    def _pass_on(self, answer: PassingAnswer) -> Awaitable[None]:
         """Send an answer on as it comes, and look at it in passing."""
-        exchange = answer.exchange
+        exchange, self._answer = answer.exchange, answer
         if answer.observer is None:  # it refused: whatever else it says, the turn is over
             self._end(answer)
             answer.linger()
         self._count(exchange.status)
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
         self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
-        line = self._call.line
+        return exchange.pour(self._pass_piece_on, self._call.line.room)
 
-        def take(data: bytes, is_last: bool) -> bool:
-            if data:
-                if answer.begins:
-                    self._spoke = True
-                    self._answer_begins(exchange)
-                data = answer.feed(data)
-            if is_last:
-                data += answer.end()
-            if data or is_last:  # comments of the engine, for one, are no sign of life in other words
-                self._stop_keepalive()
-            if is_last:
-                self._end(answer)
-                self._over = True
-                line.end(data)
-                return True
-            if answer.done:
-                self._end(answer)
-                answer.linger()
-            return line.write(data)
-
-        await exchange.pour(take, line.room)
+    def _pass_piece_on(self, data: bytes, is_last: bool) -> bool:
+        answer, line = self._answer, self._call.line
+        if data:
+            if answer.begins:
+                self._spoke = True
+                self._answer_begins(answer.exchange)
+            data = answer.feed(data)
+        if is_last:
+            data += answer.end()
+        if data or is_last:  # comments of the engine, for one, are no sign of life in other words
+            self._stop_keepalive()
+        if is_last:
+            self._end(answer)
+            self._over = True
+            line.end(data)
+            return True
+        if answer.done:
+            self._end(answer)
+            answer.linger()
+        return line.write(data)
 
     def _count(self, status: int) -> None:
         """Count an answer that is passed on; of a turn that came back, two may begin to be."""
@@ -339,9 +342,7 @@ class TurnCourse:
         cause = f"engine {placement.replica}: {error}"
         if not isinstance(error, UnfitAnswerError):
             self._around.spoken.forget(placement)
-        turn = self._offer.turn
-        _LOGGER.warning("turn_failed", extra={"turn": turn, "run": self._run, "cause": cause})
-        self._around.turns.end(turn, TurnFailed(turn=turn, cause=cause))
+        self._end_as_failed(cause)
         return cause
 
     async def _break_off(self, failure: Failure, cause: str) -> None:
@@ -353,10 +354,13 @@ class TurnCourse:
         else:
             await self._fail(failure)
 
-    async def _scheduler_failed(self, cause: str) -> None:
+    def _end_as_failed(self, cause: str) -> None:
         turn = self._offer.turn
         _LOGGER.warning("turn_failed", extra={"turn": turn, "run": self._run, "cause": cause})
         self._around.turns.end(turn, TurnFailed(turn=turn, cause=cause))
+
+    async def _scheduler_failed(self, cause: str) -> None:
+        self._end_as_failed(cause)
         await self._fail(Failure(code=FailureCode.SCHEDULER_FAULT, message=cause))
 
     async def _fail(self, failure: Failure) -> None:
@@ -372,10 +376,6 @@ class TurnCourse:
     @property
     def _known_run(self) -> RunId:
         return self._run or fresh_run()
-
-    def _begin_keepalive(self) -> None:
-        if self._wants_stream and self._around.settings.keepalive_s:
-            self._keepalive = self._around.keepalives.begin(self._show_life)
 
     def _stop_keepalive(self) -> None:
         if self._keepalive is not None:

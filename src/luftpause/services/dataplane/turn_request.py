@@ -4,6 +4,7 @@ The same for every dialect; nothing is parsed beyond the dialect's peek.
 """
 
 import dataclasses
+from collections.abc import Awaitable
 from typing import Final
 
 import msgspec
@@ -47,29 +48,48 @@ class ReadHead(msgspec.Struct, frozen=True, kw_only=True):
     for_engine: tuple[Header, ...]
 
 
+_UNFIT: Final = (ClientLeftError, IntakeError, BadHeaderError, BadRequestError)
 _READ: Final = "turn"
 """By what the server keeps it."""
 
 
-async def serve_turn(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> None:
-    """Serve one request."""
+def serve_turn(around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes]) -> Awaitable[None]:
+    """Serve one request, when awaited."""
     try:
         read = _read_head(around, call, headers)
         body = body_here(call.line, around.settings)
         if body is None:
-            body = await read_body(headers, call.line, around.settings)
+            return _serve_later(around, target, call, headers, read)
+        return _course(around, target, call, headers, read, body).take()
+    except _UNFIT as error:
+        return _refuse(around, target, call, headers, error)
+
+
+async def _serve_later(
+    around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes], read: ReadHead
+) -> None:
+    """Serve a request whose body is under way."""
+    try:
+        body = await read_body(headers, call.line, around.settings)
         course = _course(around, target, call, headers, read, body)
         del body  # the course alone holds it now
-    except ClientLeftError:
+    except _UNFIT as error:
+        await _refuse(around, target, call, headers, error)
+        return
+    await course.take()
+
+
+async def _refuse(
+    around: Surroundings, target: Target, call: ClientCall, headers: dict[bytes, bytes], error: Exception
+) -> None:
+    """Tell a client why its request is not served, unless it left."""
+    if isinstance(error, ClientLeftError):
         around.counts.of(None).answered(GONE)
         return
-    except IntakeError as error:
+    if isinstance(error, IntakeError):
         failure = error.failure
-    except (BadHeaderError, BadRequestError) as error:
-        failure = Failure(code=FailureCode.BAD_REQUEST, message=str(error))
     else:
-        await course.take()
-        return
+        failure = Failure(code=FailureCode.BAD_REQUEST, message=str(error))
     around.counts.of(None).answered(str(failure.status))
     await send_failure(call.send, run_to_echo(headers), failure, dialect=target.dialect)
 

@@ -12,6 +12,7 @@ from luftpause.core.model.ids import Instant, PeerId
 from luftpause.core.scheduling.events import Event, MemoryRestored
 from luftpause.core.scheduling.memory import to_remember
 from luftpause.core.scheduling.state import Decision, State
+from luftpause.services.scheduler.witness import Witness
 
 LEARNED_EVERY_S: Final = 10.0
 """What was learned is written at most this often: a few lost returns teach themselves again."""
@@ -33,7 +34,7 @@ class Store(Protocol):
         ...
 
 
-class Keeper:
+class Keeper(Witness):
     """A witness of decisions, and who is told of the link's peers. All calls belong on one event loop.
 
     Args:

@@ -11,20 +11,21 @@ from luftpause.core.scheduling.events import Event
 from luftpause.core.scheduling.reasons import ModelLoading
 from luftpause.core.scheduling.state import Decision, State
 from luftpause.core.scheduling.view import HeldView
+from luftpause.services.scheduler.witness import Witness
 
 LOOKED_BACK_S: Final = 60.0
 GRANTS_MAX: Final = 4096
 """So many placements of held turns are remembered; more within LOOKED_BACK_S only shorten what is looked back on."""
 
 
-class Pace:
-    """A `service.Witness` that remembers when turns that had been held were placed."""
+class Pace(Witness):
+    """Remembers when turns that had been held were placed."""
 
     def __init__(self) -> None:
         self._grants: deque[Instant] = deque(maxlen=GRANTS_MAX)
 
     def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
-        """See `service.Witness`."""
+        """See `Witness`."""
         for action in decision.actions:
             if isinstance(action, PlaceTurn) and action.held_s > 0:
                 self._grants.append(now)

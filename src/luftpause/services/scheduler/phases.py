@@ -137,7 +137,7 @@ _RANK: Final = (Phase.DECODE, Phase.PREFILL, Phase.LOADING, Phase.HELD)
 
 
 class Phases:
-    """A `service.Witness` that tells each change of each lane, in order of time.
+    """A `Witness` that tells each change of each lane, in order of time.
 
     Turns that stand alone have no phase, for they change no run.
     """
@@ -154,7 +154,7 @@ class Phases:
         self.models: dict[ModelName, Lane] = {}
 
     def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
-        """See `service.Witness`."""
+        """See `Witness`."""
         state = decision.state
         if isinstance(event, FirstTokenSeen):
             lane = self._of_turn.get(event.turn)

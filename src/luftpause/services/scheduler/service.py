@@ -9,7 +9,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol, assert_never
+from typing import Final, assert_never
 
 from luftpause.core.model.ids import Instant, ModelName, PeerId, PrincipalId, ReplicaId, RunId, TurnId
 from luftpause.core.model.marks import call_marks, named_marks
@@ -39,8 +39,8 @@ from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
 from luftpause.core.scheduling.routing import NAME_CHARS_MAX, Services, routed_service
 from luftpause.core.scheduling.services import offered
-from luftpause.core.scheduling.state import Decision, HeldTurn, Service, State, Turn, empty_state
-from luftpause.ports.scheduler import Recall, Ticket, TurnRefusedError
+from luftpause.core.scheduling.state import HeldTurn, Service, State, Turn, empty_state
+from luftpause.ports.scheduler import Recall, SchedulerDesk, Ticket, TurnRefusedError
 from luftpause.services.scheduler.audience import Audience, ReplicaListener
 from luftpause.services.scheduler.identity import RunIdentity
 from luftpause.services.scheduler.launchers import Launchers
@@ -50,6 +50,7 @@ from luftpause.services.scheduler.recalls import Recalls
 from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.tally import DecisionTally
 from luftpause.services.scheduler.tickets import Tickets
+from luftpause.services.scheduler.witness import Witness
 
 REARM_S_MIN: Final = 0.05
 """Two wake-ups are at least this far apart, so that a deadline that cannot be met never spins."""
@@ -58,16 +59,8 @@ _SECONDS: Final = time.perf_counter
 _log = logging.getLogger("luftpause.scheduler")
 
 
-class Witness(Protocol):
-    """Who sees every decision. Must return at once."""
-
-    def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
-        """An event was taken in."""
-        ...
-
-
-class SchedulerService:
-    """A `ports.scheduler.SchedulerDesk`. All calls belong on one event loop and return at once."""
+class SchedulerService(SchedulerDesk):
+    """All calls belong on one event loop and return at once."""
 
     def __init__(self, settings: SchedulerSettings, witnesses: Sequence[Witness] = ()) -> None:
         self.settings = settings
@@ -144,7 +137,7 @@ class SchedulerService:
         arrival = self._arrival(offer, run, known)
         ticket = self._tickets.write(offer.turn, run, arrival.parent)
         self._submit(arrival)
-        if ticket.placement.done():
+        if ticket.placed is None and ticket.is_settled:
             error = ticket.placement.exception()
             if error is not None:
                 raise error

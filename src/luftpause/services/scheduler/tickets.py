@@ -1,6 +1,5 @@
 """The turns that somebody waits for: each ticket is settled once, by a placement, a refusal or its turn's end."""
 
-import asyncio
 from collections.abc import Callable
 
 from luftpause.core.model.ids import RunId, TurnId
@@ -14,31 +13,27 @@ class Tickets:
 
     def __init__(self) -> None:
         self._open: dict[TurnId, Ticket] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     def waiting(self, turn: TurnId) -> Ticket | None:
         """Return the turn's ticket while somebody waits with it."""
         ticket = self._open.get(turn)
-        return None if ticket is None or ticket.placement.done() else ticket
+        return None if ticket is None or ticket.is_settled else ticket
 
     def write(self, turn: TurnId, run: RunId, parent: RunId | None) -> Ticket:
-        """Open a ticket. Needs the running event loop."""
-        loop = self._loop
-        if loop is None:
-            loop = self._loop = asyncio.get_running_loop()  # asking for it each time costs a system call
-        ticket = self._open[turn] = Ticket(run, loop.create_future(), parent)
+        """Open a ticket."""
+        ticket = self._open[turn] = Ticket(run, parent=parent)
         return ticket
 
     def place(self, turn: TurnId, placement: Placement) -> None:
         """Settle a ticket with a placement."""
         ticket = self._open.pop(turn, None)
-        if ticket is not None and not ticket.placement.done():
-            ticket.placement.set_result(placement)
+        if ticket is not None and not ticket.is_settled:
+            ticket.place(placement)
 
     def refuse(self, turn: TurnId, refusal: Refusal) -> None:
         """Settle a ticket with a refusal."""
         ticket = self._open.pop(turn, None)
-        if ticket is not None and not ticket.placement.done():
+        if ticket is not None and not ticket.is_settled:
             ticket.placement.set_exception(TurnRefusedError(refusal))
             ticket.placement.exception()  # Its holder may have left: asyncio need not complain that nobody looked.
 

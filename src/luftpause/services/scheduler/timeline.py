@@ -12,6 +12,7 @@ from luftpause.core.model.ids import Instant, RunId
 from luftpause.core.scheduling.events import Event
 from luftpause.core.scheduling.state import Decision, State
 from luftpause.services.scheduler.phases import Change, Lane, Phases, Spent
+from luftpause.services.scheduler.witness import Witness
 
 CHANGES_MAX: Final = 20_000
 AGE_S: Final = 900.0
@@ -20,8 +21,8 @@ DESCENDANTS_MAX: Final = 1000
 """So many runs are added up below one; a family that is larger has cost at least what is told."""
 
 
-class Timeline:
-    """A `service.Witness`.
+class Timeline(Witness):
+    """The ring.
 
     Args:
         changes_max: so many changes are kept, the latest ones.
@@ -39,7 +40,7 @@ class Timeline:
         return self._phases.told
 
     def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
-        """See `service.Witness`."""
+        """See Witness."""
         self._phases.decided(before, event, now, decision)
 
     def changes(self, after: int = 0) -> list[Change]:

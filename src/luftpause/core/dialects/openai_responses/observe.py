@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.marked_events import MarkedEvents, Marker
-from luftpause.core.dialects.observe import TOOL_CALLS_MAX, Observed, StreamObserver, error_said
+from luftpause.core.dialects.observe import TOOL_CALLS_MAX, Findings, Observed, StreamObserver, error_said
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
@@ -119,8 +119,8 @@ _MARKERS: Final = (
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
 
-class _Findings:
-    """`Findings` of this dialect."""
+class _Findings(Findings):
+    """Those of this dialect."""
 
     __slots__ = ("_error", "_finish", "_tool_calls", "_tools", "_usage", "over")
 
