@@ -138,7 +138,7 @@ def test_half_an_emoji_is_shown_as_such_and_costs_no_turn() -> None:
 
 def test_a_chunk_nested_beyond_parsing_is_an_error() -> None:
     with pytest.raises(BrokenReplyError, match="no chunk"):
-        assembled(b'data: {"error":' + b"[" * 5000 + b"]" * 5000 + b"}\n\n")
+        assembled(b'data: {"error":' + b"[" * 200_000 + b"]" * 200_000 + b"}\n\n")
 
 
 def test_calls_without_an_index_begin_with_a_name() -> None:

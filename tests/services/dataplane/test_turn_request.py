@@ -9,6 +9,7 @@ from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, 
 from adapters.raw_client import connected, fetch, request
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Endpoint
+from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling.events import TurnFailed
 from luftpause.ports.scheduler import LinkRefusedError, TurnRefusedError
 from luftpause.services.dataplane.settings import DataplaneSettings
@@ -44,6 +45,19 @@ def test_a_body_that_cannot_be_routed(body: bytes, expected: str) -> None:
             assert (reply.header(RUN) or b"").startswith(b"run_")
             assert door.scheduler.offers == []
             await door.still_answers()
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("header", "shape"),
+    [(b"x-session-id: s", TurnShape.ASIDE), (b"x-luftpause-run-id: r", TurnShape.IN_RUN)],
+)
+def test_a_turn_without_tools_is_aside_unless_it_names_its_run_itself(header: bytes, shape: TurnShape) -> None:
+    async def main() -> None:
+        async with open_door() as door:
+            assert (await door.chat(header)).status == 502  # nobody listens there
+            assert [offer.shape for offer in door.scheduler.offers] == [shape]
 
     run_bounded(main())
 

@@ -68,8 +68,10 @@ def _found(fragment: Fragment) -> tuple[Path, str | None]:
     path = Path(fragment.path).expanduser()
     try:
         target = path.resolve() if path.is_symlink() else path
+        if target.is_symlink():  # before Python 3.13 that is a RuntimeError
+            raise CannotMergeError("it is a link in a circle of links")
         return target, _text_of(target)
-    except (CannotMergeError, UnicodeDecodeError, RuntimeError) as problem:  # RuntimeError: links in a circle
+    except (CannotMergeError, UnicodeDecodeError, RuntimeError) as problem:
         raise _left_alone(fragment, problem) from problem
 
 

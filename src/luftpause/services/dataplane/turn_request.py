@@ -17,7 +17,7 @@ from luftpause.core.dialects.request import BadRequestError
 from luftpause.core.dialects.said import Said, said_in
 from luftpause.core.dialects.traits import traits_of
 from luftpause.core.model.principals import Principal
-from luftpause.core.model.turns import NO_TRAITS, IdentityKeys, TurnOffer
+from luftpause.core.model.turns import NO_TRAITS, IdentityKeys, TurnOffer, TurnShape
 from luftpause.ports.asgi import ClientLeftError
 from luftpause.ports.engines import Header
 from luftpause.services.dataplane.answers import send_failure
@@ -167,6 +167,9 @@ def _offer(
     said: Said | None,
     body: bytes,
 ) -> TurnOffer:
+    shape = found.shape
+    if standing.run is not None and shape is TurnShape.ASIDE:
+        shape = TurnShape.IN_RUN  # who names the run itself means it
     return TurnOffer(
         turn=around.turns.open(),
         peer=around.turns.peer,
@@ -187,6 +190,6 @@ def _offer(
         ),
         prompt_bytes=len(body),
         reply_max=found.reply_max,
-        shape=found.shape,
+        shape=shape,
         traits=traits_of(body) if around.settings.looks_inside else NO_TRAITS,
     )

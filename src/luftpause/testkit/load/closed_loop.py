@@ -1,7 +1,6 @@
 """A closed loop: as many runs at a time as there are workers; a run that ends is followed by the next at once."""
 
 import asyncio
-import contextlib
 import itertools
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -26,12 +25,13 @@ async def closed_loop(
     numbers = iter(range(1, runs + 1)) if runs is not None else itertools.count(1)
     loop = asyncio.get_running_loop()
     board.started_at = loop.time()
+    limit = asyncio.timeout(duration_s)
     try:
-        # Only the limit itself raises a bare TimeoutError: one from inside a run comes wrapped in a group.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(duration_s), asyncio.TaskGroup() as group:
-                for _ in range(workers):
-                    group.create_task(_work(one_run, board, numbers))
+        async with limit, asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(_work(one_run, board, numbers))
+    except TimeoutError:
+        assert limit.expired(), "one from inside a run comes wrapped in a group"
     finally:
         board.ended_at = loop.time()
 

@@ -5,7 +5,6 @@ planned seconds. The engines must be sped up alike.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -84,11 +83,14 @@ class Agents:
         """Play until then, planned seconds, and return what happened. What is under way is dropped."""
         loop = asyncio.get_running_loop()
         self._began = loop.time()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(until / self._place.speed), asyncio.TaskGroup() as group:
+        limit = asyncio.timeout(until / self._place.speed)
+        try:
+            async with limit, asyncio.TaskGroup() as group:
                 for at, stream in self._source.starts():
                     group.create_task(self._stream(group, at, stream))
                 await asyncio.Event().wait()
+        except TimeoutError:
+            assert limit.expired(), "one from inside a run comes wrapped in a group"
         roots = [course for course in self._under_way.values() if course.parent is None]
         return Past(
             ended=self._ended,
