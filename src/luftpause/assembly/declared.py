@@ -148,6 +148,7 @@ def dataplane_settings(config: Config) -> DataplaneSettings:
         ),
         link_timeout_s=seconds(config.dataplane.link_timeout),
         looks_inside=routing(config).looks_inside,
+        measures_pictures=config.scheduler.policy == "working-set" or bool(config.launcher.models),
         edits=frozenset(map(Edit, config.dataplane.edits)),
     )
 

@@ -5,11 +5,10 @@ import json
 import pytest
 
 from luftpause.core.dialects.anthropic_messages.dialect import AnthropicMessages
-from luftpause.core.dialects.dialect import Dialect
+from luftpause.core.dialects.dialect import Dialect, is_aside
 from luftpause.core.dialects.gemini.dialect import Gemini
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
-from luftpause.core.model.turns import TurnShape
 
 HI = {"role": "user", "content": "hi"}
 SPEAKS_OF_IT = {"role": "user", "content": 'what do "tools", "tool_calls" and "call_id" mean?'}
@@ -50,19 +49,19 @@ TURNS: dict[str, tuple[Dialect, object]] = {
 }
 
 
-def shape_of(asked: tuple[Dialect, object], *, with_identity: bool) -> TurnShape:
-    dialect, body = asked
-    path = "/v1beta/models/m:generateContent" if dialect is GEMINI else "/v1"
-    return dialect.peek(path, json.dumps(body).encode(), with_identity=with_identity).shape
+def aside(asked: tuple[Dialect, object], *, with_identity: bool) -> bool:
+    dialect, members = asked
+    path, body = "/v1beta/models/m:generateContent" if dialect is GEMINI else "/v1", json.dumps(members).encode()
+    return is_aside(dialect.peek(path, body, with_identity=with_identity), body)
 
 
 @pytest.mark.parametrize("with_identity", [False, True])
 @pytest.mark.parametrize("name", ASIDES)
 def test_what_offers_no_tools_and_tells_of_no_call_is_aside(name: str, with_identity: bool) -> None:
-    assert shape_of(ASIDES[name], with_identity=with_identity) is TurnShape.ASIDE
+    assert aside(ASIDES[name], with_identity=with_identity)
 
 
 @pytest.mark.parametrize("with_identity", [False, True])
 @pytest.mark.parametrize("name", TURNS)
 def test_what_offers_tools_or_tells_of_a_call_is_a_turn_of_its_run(name: str, with_identity: bool) -> None:
-    assert shape_of(TURNS[name], with_identity=with_identity) is TurnShape.IN_RUN
+    assert not aside(TURNS[name], with_identity=with_identity)

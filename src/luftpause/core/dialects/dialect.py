@@ -32,6 +32,8 @@ class Peek(Struct, frozen=True, kw_only=True):
         kind: which replicas may serve it; None: single-pass, if any such replica serves the model, else generative.
         shape: whether it is a turn of a run.
         reply_max: tokens that the answer may have; 0 where the request does not say.
+        call_words: names of what tells of calls, quotes included (inside a string those are escaped), where the request
+            offers no tools; else empty.
     """
 
     model: ModelName
@@ -41,6 +43,12 @@ class Peek(Struct, frozen=True, kw_only=True):
     kind: ReplicaKind | None = ReplicaKind.GENERATIVE
     shape: TurnShape = TurnShape.IN_RUN
     reply_max: int = 0
+    call_words: tuple[bytes, ...] = ()
+
+
+def is_aside(found: Peek, body: bytes) -> bool:
+    """Say whether a request offers no tools and tells of no call, as that for a title does. Searches the whole body."""
+    return bool(found.call_words) and not any(word in body for word in found.call_words)
 
 
 class Dialect(Protocol):

@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Raw
 
 from luftpause.core.model.ids import ModelName
-from luftpause.core.model.turns import TurnShape
 
 MODEL_CHARS_MAX: Final = 512
 CACHE_KEY_CHARS_MAX: Final = 256
@@ -105,20 +104,18 @@ def reply_max_in(members: Mapping[str, object], *names: str) -> int:
     return 0
 
 
-def shape_in(members: Mapping[str, object], body: bytes, tools: Iterable[str], calls: Iterable[bytes]) -> TurnShape:
-    """Return how a request stands to its run: aside, where it offers no tools and no calls are told of in it.
+def offers_tools(members: Mapping[str, object], names: Iterable[str]) -> bool:
+    """Say whether a request offers tools.
 
     Args:
         members: as `read_members` returned them; those that offer tools may be raw.
-        body: the request body as it came.
-        tools: the members that offer tools.
-        calls: names of what tells of calls, quotes included: inside a string those are escaped.
+        names: of the members that offer tools.
     """
-    for name in tools:
+    for name in names:
         offered = members.get(name)
         if len(offered) > _NO_TOOLS_BYTES if isinstance(offered, Raw) else offered:
-            return TurnShape.IN_RUN
-    return TurnShape.IN_RUN if any(call in body for call in calls) else TurnShape.ASIDE
+            return True
+    return False
 
 
 _NO_TOOLS_BYTES: Final = len(b"null")

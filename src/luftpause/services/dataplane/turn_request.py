@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.dialects.dialect import Dialect, Peek
+from luftpause.core.dialects.dialect import Dialect, Peek, is_aside
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.harness import HarnessSession, codex_session, harness_session
 from luftpause.core.dialects.pictures import pictures_in
@@ -104,8 +104,7 @@ def _course(
     if standing.run is None and not harness.session and not found.tool_calls and found.shape.in_run:
         said = said_in(target.dialect.conversation(body), f"{standing.caller}\0{found.model}")
     offer = _offer(around, standing, harness, found, said, body)
-    pictures = pictures_in(body, target.dialect.name)
-    if pictures.tokens:
+    if around.settings.measures_pictures and (pictures := pictures_in(body, target.dialect.name)).tokens:
         offer = dataclasses.replace(offer, picture_bytes=pictures.size, picture_tokens=pictures.tokens)
     onward = read.for_engine
     if around.traces:
@@ -168,8 +167,8 @@ def _offer(
     body: bytes,
 ) -> TurnOffer:
     shape = found.shape
-    if standing.run is not None and shape is TurnShape.ASIDE:
-        shape = TurnShape.IN_RUN  # who names the run itself means it
+    if harness.session and standing.run is None and is_aside(found, body):  # who names the run itself means it
+        shape = TurnShape.ASIDE
     return TurnOffer(
         turn=around.turns.open(),
         peer=around.turns.peer,

@@ -14,11 +14,11 @@ from core.dialects.gemini.exchanges import (
     user,
     written,
 )
-from luftpause.core.dialects.dialect import Peek, TranslatedDialect
+from luftpause.core.dialects.dialect import TranslatedDialect
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.gemini.dialect import Gemini
 from luftpause.core.dialects.request import BadRequestError
-from luftpause.core.model.ids import ModelName, ToolCallId
+from luftpause.core.model.ids import ToolCallId
 
 A, B = ToolCallId("a"), ToolCallId("b")
 
@@ -31,10 +31,10 @@ def test_it_is_a_dialect() -> None:
 
 def test_the_path_says_where_to_go_and_the_contents_whose_it_is() -> None:
     body = written(model(call("f", "a"), call("g")), user(result("f", {}, "a"), result("g", {}, "b")), model="other")
-    assert EVENTS.peek(STREAM_PATH, body, with_identity=True) == Peek(
-        model=ModelName("m"), stream=True, tool_calls=(A, B)
-    )
-    assert EVENTS.peek(WHOLE_PATH, body, with_identity=False) == Peek(model=ModelName("m"), stream=False)
+    streamed = EVENTS.peek(STREAM_PATH, body, with_identity=True)
+    assert (streamed.model, streamed.stream, streamed.tool_calls) == ("m", True, (A, B))
+    whole = EVENTS.peek(WHOLE_PATH, body, with_identity=False)
+    assert (whole.model, whole.stream, whole.tool_calls) == ("m", False, ())
 
 
 @pytest.mark.parametrize("with_identity", [False, True])

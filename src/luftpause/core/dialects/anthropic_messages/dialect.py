@@ -22,10 +22,10 @@ from luftpause.core.dialects.request import (
     as_object,
     is_text,
     model_in,
+    offers_tools,
     parsed,
     read_members,
     reply_max_in,
-    shape_in,
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
@@ -46,11 +46,11 @@ class AnthropicMessages:
         members = read_members(body, _WANTED, "messages", *_TOOLS)
         model, stream = model_in(members), stream_in(members)
         reply_max = reply_max_in(members, "max_tokens")
-        shape = shape_in(members, body, _TOOLS, _CALLS)
+        call_words = () if offers_tools(members, _TOOLS) else _CALLS
         if not with_identity:
-            return Peek(model=model, stream=stream, reply_max=reply_max, shape=shape)
+            return Peek(model=model, stream=stream, reply_max=reply_max, call_words=call_words)
         tool_calls = _echoed(members.get("messages"))
-        return Peek(model=model, stream=stream, tool_calls=tool_calls, reply_max=reply_max, shape=shape)
+        return Peek(model=model, stream=stream, tool_calls=tool_calls, reply_max=reply_max, call_words=call_words)
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
         """See `Dialect.conversation`. Most of its clients name a session or echo ids; a plain chat does neither."""

@@ -23,10 +23,10 @@ from luftpause.core.dialects.request import (
     as_array,
     as_object,
     is_text,
+    offers_tools,
     parsed,
     read_members,
     reply_max_in,
-    shape_in,
 )
 from luftpause.core.dialects.said import Utterance
 from luftpause.core.dialects.sse import EVENT_STREAM
@@ -51,11 +51,13 @@ class Gemini:
         reply_max = (
             reply_max_in(cast("dict[str, object]", config), "maxOutputTokens") if isinstance(config, dict) else 0
         )
-        shape = shape_in(members, body, _TOOLS, _CALLS)
+        call_words = () if offers_tools(members, _TOOLS) else _CALLS
         if not with_identity:
-            return Peek(model=asked.model, stream=asked.stream, reply_max=reply_max, shape=shape)
+            return Peek(model=asked.model, stream=asked.stream, reply_max=reply_max, call_words=call_words)
         tool_calls = _echoed(members.get("contents"))
-        return Peek(model=asked.model, stream=asked.stream, tool_calls=tool_calls, reply_max=reply_max, shape=shape)
+        return Peek(
+            model=asked.model, stream=asked.stream, tool_calls=tool_calls, reply_max=reply_max, call_words=call_words
+        )
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
         """See `Dialect.conversation`."""

@@ -24,10 +24,10 @@ from luftpause.core.dialects.request import (
     cache_key_in,
     is_text,
     model_in,
+    offers_tools,
     parsed,
     read_members,
     reply_max_in,
-    shape_in,
     stream_in,
 )
 from luftpause.core.dialects.said import Utterance
@@ -49,16 +49,16 @@ class OpenAiResponses:
         members = read_members(body, _WANTED, "input", *_TOOLS)
         model, stream = model_in(members), stream_in(members)
         reply_max = reply_max_in(members, "max_output_tokens")
-        shape = shape_in(members, body, _TOOLS, _CALLS)
+        call_words = () if offers_tools(members, _TOOLS) else _CALLS
         if not with_identity:
-            return Peek(model=model, stream=stream, reply_max=reply_max, shape=shape)
+            return Peek(model=model, stream=stream, reply_max=reply_max, call_words=call_words)
         return Peek(
             model=model,
             stream=stream,
             tool_calls=_echoed(members.get("input")),
             cache_key=cache_key_in(members),
             reply_max=reply_max,
-            shape=shape,
+            call_words=call_words,
         )
 
     def conversation(self, body: bytes) -> Sequence[Utterance]:
