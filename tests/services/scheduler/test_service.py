@@ -350,6 +350,7 @@ def test_closing_refuses_the_held_and_all_that_come_later() -> None:
         with pytest.raises(TurnRefusedError) as late:
             desk.admit(offer("t2"))
         assert held.value.refusal.reason is late.value.refusal.reason is RefusalReason.SHUTTING_DOWN
+        assert held.value.refusal.retry_after_s == late.value.refusal.retry_after_s == 1.0
 
     run(story)
 

@@ -379,7 +379,11 @@ class SchedulerService(SchedulerDesk):
         self._arm()
 
 
-_SHUTTING_DOWN = Refusal(reason=RefusalReason.SHUTTING_DOWN, message="the scheduler is shutting down")
+_SHUTTING_DOWN = Refusal(
+    reason=RefusalReason.SHUTTING_DOWN,
+    message="the scheduler is shutting down; try again in a moment",
+    retry_after_s=1.0,
+)
 _FAULT = Refusal(reason=RefusalReason.SCHEDULER_FAULT, message="the scheduler failed on this turn; retry it")
 
 
