@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from httpx2 import AsyncClient, MockTransport, Request, Response
@@ -49,6 +51,15 @@ class LateServer:
         return Response(200, json=answer, headers={"mcp-session-id": "s"})
 
 
+@asynccontextmanager
+async def connected(server: LateServer) -> AsyncIterator[Client]:
+    async with (
+        AsyncClient(transport=MockTransport(server)) as http,
+        Client(http_transport(URL, http), mode="legacy") as client,
+    ):
+        yield client
+
+
 async def give_up_a_call(client: Client, server: LateServer) -> None:
     call = asyncio.create_task(client.call_tool("slow", {}))
     await server.called.wait()
@@ -59,10 +70,7 @@ async def give_up_a_call(client: Client, server: LateServer) -> None:
 def test_an_answer_that_comes_while_we_leave_is_nobodys_and_no_error() -> None:
     async def leave() -> bool:
         server = LateServer()
-        async with (
-            AsyncClient(transport=MockTransport(server)) as http,
-            Client(http_transport(URL, http), mode="legacy") as client,
-        ):
+        async with connected(server) as client:
             await give_up_a_call(client, server)
         return server.answered
 
@@ -71,10 +79,7 @@ def test_an_answer_that_comes_while_we_leave_is_nobodys_and_no_error() -> None:
 
 def test_whoever_is_cancelled_leaves_cancelled_whatever_comes_then() -> None:
     async def stay(server: LateServer) -> None:
-        async with (
-            AsyncClient(transport=MockTransport(server)) as http,
-            Client(http_transport(URL, http), mode="legacy") as client,
-        ):
+        async with connected(server) as client:
             await client.call_tool("slow", {})
 
     async def leave() -> bool:
@@ -91,10 +96,7 @@ def test_whoever_is_cancelled_leaves_cancelled_whatever_comes_then() -> None:
 
 def test_whoever_leaves_for_a_fault_leaves_with_that_whatever_comes_then() -> None:
     async def leave(server: LateServer) -> None:
-        async with (
-            AsyncClient(transport=MockTransport(server)) as http,
-            Client(http_transport(URL, http), mode="legacy") as client,
-        ):
+        async with connected(server) as client:
             await give_up_a_call(client, server)
             raise LookupError("a fault of its own")
 

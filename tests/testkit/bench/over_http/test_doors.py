@@ -3,6 +3,7 @@
 import asyncio
 import json
 import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from luftpause.config.schema import Config
 from luftpause.testkit.bench.over_http import doors as module
+from luftpause.testkit.bench.over_http.children import Child
 from luftpause.testkit.bench.over_http.doors import (
     HTTP_ARMS,
     AbsentError,
@@ -60,6 +62,26 @@ def test_a_door_that_does_not_start_is_absent(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(module, "luftpause_config", lambda *_: "nonsense = 1\n")
     with pytest.raises(AbsentError, match="luftpause ended while starting"):
         open_door("turn-admission", front(tmp_path))
+
+
+def test_a_bench_that_is_stopped_while_a_door_starts_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Child] = []
+
+    def begin(arguments: Sequence[str], *, log: Path, env: Mapping[str, str]) -> Child:
+        begun.append(Child(arguments, log=log, env=env))
+        return begun[-1]
+
+    def interrupted(ready: Callable[[], bool], **_: object) -> None:
+        ready()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "wait_until", interrupted)
+    monkeypatch.setattr(module, "Child", begin)
+    with pytest.raises(KeyboardInterrupt):
+        open_door("turn-admission", front(tmp_path))
+    assert [child.running for child in begun] == [False]
 
 
 def test_a_door_answers_or_it_does_not() -> None:

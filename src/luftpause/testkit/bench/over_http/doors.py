@@ -209,6 +209,9 @@ def _await(name: str, child: Child, ready: Callable[[], bool]) -> None:
     except (TimeoutError, AbsentError) as error:
         child.stop()
         raise AbsentError(f"{error} {child.tail()}".strip()) from error
+    except BaseException:  # whoever stops the bench meanwhile: nobody else knows of it yet
+        child.stop()
+        raise
 
 
 def _answering(name: str, url: str, model: str, child: Child) -> OpenDoor:
