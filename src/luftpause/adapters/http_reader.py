@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import httptools
 
+from luftpause.adapters.header_names import lowered
 from luftpause.adapters.http_call import HttpCall
 from luftpause.adapters.http_scope import request_parts
 from luftpause.adapters.known_heads import CutHead, KnownHead, KnownHeads, cut_head
@@ -155,7 +156,7 @@ class RequestReader:
         """Parser callback: one header line, or a trailer, which is dropped."""
         if self._in_body:
             return
-        name = name.lower()
+        name = lowered(name)
         value = value.rstrip(b" \t")
         if name == b"expect" and value.lower() == b"100-continue":
             self.expects_continue = True

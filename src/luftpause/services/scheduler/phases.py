@@ -24,6 +24,7 @@ from luftpause.core.scheduling.events import (
     TurnsRenewed,
     TurnStays,
 )
+from luftpause.core.scheduling.known import known
 from luftpause.core.scheduling.reasons import (
     LauncherAway,
     ModelLeaving,
@@ -189,7 +190,7 @@ class Phases:
 
     def _follow_order(self, action: Action, state: State, now: Instant) -> None:
         if isinstance(action, PlaceTurn):
-            placed = state.turns.get(action.turn)
+            placed = known(state.turns, action.turn)
             if placed is not None and placed.arrival.in_run:
                 self._enter(self._lane_of(placed.arrival), action.turn, (_PREFILL, action.replica), now)
         elif isinstance(action, HoldTurn):
@@ -267,7 +268,7 @@ class Phases:
 
     def _rest(self, before: State, turn: TurnId, rest: tuple[Phase, str]) -> tuple[Phase, str]:
         """Return how a run rests after a turn that called nothing: out on its tool still, if that was aside."""
-        lane, ended = self._of_turn.get(turn), before.turns.get(turn)
+        lane, ended = self._of_turn.get(turn), known(before.turns, turn)
         is_aside = ended is not None and ended.arrival.shape is TurnShape.ASIDE
         return lane.rest if is_aside and lane is not None and lane.rest[0] is _TOOL else rest
 
