@@ -365,6 +365,6 @@ def _unfit(headers: list[Header], received: int) -> str:
     if received > QUIET_BYTES_MAX and sum(len(name) + len(value) + 4 for name, value in headers) > QUIET_BYTES_MAX:
         return _TOO_LONG
     for name, value in headers:
-        if name == b"transfer-encoding" and value.lower() not in _PLAIN_TRANSFERS:
+        if name == b"transfer-encoding" and value != b"chunked" and value.lower() not in _PLAIN_TRANSFERS:
             return f"its answer is transferred as {value.decode('ascii', 'backslashreplace')[:100]!r}, not 'chunked'"
     return ""

@@ -135,12 +135,14 @@ def _members(body: bytes, wanted: tuple[str, ...], raw: tuple[str, ...]) -> Memb
     _refuse_repeats(body, raws)
     members: Members = {}
     for key in raw:
-        if key in raws:
-            members[key] = raws[key]
+        value = raws.get(key)
+        if value is not None:
+            members[key] = value
     try:
         for key in wanted:
-            if key in raws:
-                members[key] = _DECODE(raws[key])
+            value = raws.get(key)
+            if value is not None:
+                members[key] = _DECODE(value)
     except msgspec.DecodeError as error:
         raise BadRequestError(f"the request body is not valid JSON: {error}") from error
     return members

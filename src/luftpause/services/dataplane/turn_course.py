@@ -239,7 +239,7 @@ class TurnCourse(Sink, Answering, Waiting):
             answer.linger()
         self._count(exchange.status)
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
-        self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
+        self._send_head(exchange.status, headers)
         return exchange.pour(self)
 
     def take_piece(self, data: bytes, is_last: bool) -> bool:
@@ -293,7 +293,7 @@ class TurnCourse(Sink, Answering, Waiting):
         if self._wants_stream:
             self._stop_keepalive()
             headers = retold(exchange.headers, self._dialect.stream_type)
-            self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
+            self._send_head(exchange.status, headers)
             self._call.line.end(whole)
             return
         more = (*reframed(exchange.headers), *self._told)
@@ -318,7 +318,7 @@ class TurnCourse(Sink, Answering, Waiting):
         self._stop_keepalive()
         self._counts.answered(str(exchange.status))
         if answer.back is None:
-            self._send_head(exchange.status, [*for_client(exchange.headers, self._known_run), *self._told])
+            self._send_head(exchange.status, exchange.headers)
             self._call.line.end(body)
             return
         said_so = answer.back.error(exchange.status, body)
@@ -394,12 +394,14 @@ class TurnCourse(Sink, Answering, Waiting):
         line = self._call.line
         await line.room()
         if not self._head_sent:
-            head = for_client(retold(WAITING, self._dialect.stream_type), self._run)
-            self._send_head(200, [*head, *self._told])
+            self._send_head(200, retold(WAITING, self._dialect.stream_type))
             self._committed = True
         line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
 
     def _send_head(self, status: int, headers: Sequence[Header]) -> None:
+        """Send the head, unless that was done: of an engine's headers those that go on, the run's and ours."""
         if not self._head_sent:
-            self._call.line.begin(status, headers)
+            head = for_client(headers, self._known_run)
+            head.extend(self._told)
+            self._call.line.begin(status, head)
             self._head_sent = True

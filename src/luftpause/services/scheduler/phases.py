@@ -151,7 +151,7 @@ class Phases:
         self._lanes_minted = 0
         self._of_turn: dict[TurnId, Lane] = {}
         self.runs: dict[RunId, Lane] = {}
-        """The lane of each run that is followed; those whose turns came or went last stand last."""
+        """The lane of each run that is followed; of those at rest, whose turns ended last stand last."""
         self.models: dict[ModelName, Lane] = {}
 
     def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
@@ -284,7 +284,7 @@ class Phases:
         if lane.phase is phase and lane.detail == detail:
             return
         self._show(lane, phase, detail, now)
-        if phase is not _DECODE:  # its turn entered another phase before
+        if not lane.turns:
             run = RunId(lane.name)
             if self.runs.pop(run, None) is not None:
                 self.runs[run] = lane
