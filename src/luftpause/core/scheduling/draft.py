@@ -13,7 +13,6 @@ from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.affinity import away_from, candidates, delisted, enlisted, keeps_room, pool_of, tied_to
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.families import entered
-from luftpause.core.scheduling.known import known
 from luftpause.core.scheduling.lanes import Away, Line, stepped_out, stood_in
 from luftpause.core.scheduling.parts import followed, recounted
 from luftpause.core.scheduling.residency.uses import absence_of, gone_out, in_line, out_of_line
@@ -150,7 +149,7 @@ class Draft:
     def set_run(self, run: Run) -> None:
         """Put a run in place of its old self, with its room, its deadline and the pools of its held turns."""
         part = run.part
-        old = known(self.runs, part)
+        old = self.runs[part] if part in self.runs else None
         self.runs = self.runs.set(part, run)
         if old is None:
             self.models_of = self.models_of.set(run.run, (*self.models_of.get(run.run, ()), run.model))

@@ -234,8 +234,8 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
     """Return the run as this arrival makes it, None for a turn that is in no run. A new run is not stored yet."""
     if not arrival.in_run:
         return None
-    before = known(draft.runs, arrival.part)
-    if before is None:
+    part = arrival.part
+    if part not in draft.runs:
         return Run(
             run=arrival.run,
             model=arrival.model,
@@ -245,6 +245,7 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
             ended_at=now,
             parent=arrival.parent,
         )
+    before = draft.runs[part]
     parent = before.parent if arrival.parent is None else arrival.parent
     if before.service_class is arrival.service_class and before.caller == arrival.caller and before.parent == parent:
         return before
