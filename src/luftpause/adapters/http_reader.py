@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import httptools
 
-from luftpause.adapters.header_names import lowered
 from luftpause.adapters.http_call import HttpCall
 from luftpause.adapters.http_scope import request_parts
 from luftpause.adapters.known_heads import CutHead, KnownHead, KnownHeads, cut_head
@@ -156,7 +155,7 @@ class RequestReader:
         """Parser callback: one header line, or a trailer, which is dropped."""
         if self._in_body:
             return
-        name = lowered(name)
+        name = name.lower()
         value = value.rstrip(b" \t")
         if name == b"expect" and value.lower() == b"100-continue":
             self.expects_continue = True

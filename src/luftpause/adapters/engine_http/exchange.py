@@ -14,7 +14,6 @@ import httptools
 
 from luftpause.adapters.eager_task import Arrival
 from luftpause.adapters.engine_http.trust import tls_fault
-from luftpause.adapters.header_names import lowered
 from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header, Sink
 
 BODY_BYTES_HELD: Final = 48 * 1024
@@ -270,7 +269,7 @@ class HttpExchange(Exchange):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header line, or a trailer, which is dropped."""
         if not self.status:
-            self._lines.append((lowered(name), value))
+            self._lines.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """The header is whole."""

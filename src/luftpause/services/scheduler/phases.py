@@ -160,7 +160,7 @@ class Phases:
         if isinstance(event, FirstTokenSeen):
             lane = self._of_turn.get(event.turn)
             if lane is not None and event.turn in state.turns:
-                self._enter(lane, event.turn, (_DECODE, lane.turns[event.turn][1]), now)
+                self._go_on(lane, event.turn, (_DECODE, lane.turns[event.turn][1]), now)
         elif isinstance(event, TurnFinished):
             pause = _pause(event, state) if event.tool_calls else self._rest(before, event.turn, _AT_REST)
             self._ended(event.turn, pause, now, event.usage)
@@ -249,10 +249,13 @@ class Phases:
 
     def _enter(self, lane: Lane, turn: TurnId, phase: tuple[Phase, str], now: Instant) -> None:
         self._of_turn[turn] = lane
-        lane.turns[turn] = phase
-        self._show_turns(lane, phase if len(lane.turns) == 1 else _busiest(lane), now)
+        self._go_on(lane, turn, phase, now)
         if len(self.runs) > self._lanes_max:
             self._make_room(now)
+
+    def _go_on(self, lane: Lane, turn: TurnId, phase: tuple[Phase, str], now: Instant) -> None:
+        lane.turns[turn] = phase
+        self._show_turns(lane, phase if len(lane.turns) == 1 else _busiest(lane), now)
 
     def _ended(self, turn: TurnId, rest: tuple[Phase, str], now: Instant, usage: Usage | None = None) -> None:
         lane = self._of_turn.pop(turn, None)
