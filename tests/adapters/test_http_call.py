@@ -9,7 +9,6 @@ from adapters.raw_client import RawClient, connected, fetch, request
 from adapters.test_http_server import serving
 from luftpause.ports.asgi import (
     LINE_EXTENSION,
-    Answering,
     BodyTooLongError,
     ClientLeftError,
     Line,
@@ -226,7 +225,7 @@ def test_a_connection_is_kept_as_its_client_asks(version: bytes, header: bytes, 
     run_bounded(main())
 
 
-class Told(Answering):
+class Told:
     """Keeps what it is told of."""
 
     def __init__(self) -> None:

@@ -16,14 +16,14 @@ from adapters.engine_http.scripted_engine import (
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.engine_http.exchange import BODY_BYTES_HELD
 from luftpause.core.model.replicas import Endpoint
-from luftpause.ports.engines import EngineBrokeError, EngineRequest, Sink
+from luftpause.ports.engines import EngineBrokeError, EngineRequest
 
 pytestmark = pytest.mark.usefixtures("each_loop")
 
 POST = EngineRequest(method=b"POST", path=b"/", headers=(), body=b"{}")
 
 
-class Pieces(Sink):
+class Pieces:
     """Takes pieces, as long as it has room."""
 
     def __init__(self) -> None:

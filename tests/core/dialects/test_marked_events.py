@@ -1,8 +1,7 @@
-from luftpause.core.dialects.event_readers import Reader
 from luftpause.core.dialects.marked_events import MarkedEvents, Marker
 
 
-class Read(Reader):
+class Read:
     """Keeps what it is told."""
 
     def __init__(self) -> None:

@@ -1,7 +1,6 @@
 import json
 import random
 
-from luftpause.core.dialects.event_readers import Reader
 from luftpause.core.dialects.observe import StreamObserver
 from luftpause.core.dialects.plain_events import PLAIN_BYTES_MAX, PlainEvents
 
@@ -10,7 +9,7 @@ PLAIN = b'data: {"choices":[{"delta":{"content":"%b"},"finish_reason":null}]}\n\
 SEEDS = 600
 
 
-class Read(Reader):
+class Read:
     """Keeps what it is told; what has the member `news`, or is no JSON, says something."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from adapters.raw_client import RawClient, Reply, connected, request
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.scheduler import TurnRefusedError
-from luftpause.services.dataplane.keepalive import Keepalives, Waiting
+from luftpause.services.dataplane.keepalive import Keepalives
 from luftpause.services.dataplane.settings import DataplaneSettings
 from services.dataplane.door import BODY, JSON, Door, chat_bytes, open_door
 
@@ -304,7 +304,7 @@ def test_a_client_that_leaves_between_signs_of_life_abandons_its_turn() -> None:
     run_bounded(main())
 
 
-class Turn(Waiting):
+class Turn:
     """Counts its signs of life."""
 
     def __init__(self) -> None:
