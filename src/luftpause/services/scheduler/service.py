@@ -34,6 +34,7 @@ from luftpause.core.scheduling.events import (
     TurnReport,
     WokeUp,
 )
+from luftpause.core.scheduling.known import known
 from luftpause.core.scheduling.parts import parts_of
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
@@ -152,7 +153,7 @@ class SchedulerService(SchedulerDesk):
     def report(self, report: TurnReport) -> None:
         """See `SchedulerDesk.report`."""
         if isinstance(report, TurnFinished) and report.usage is not None:
-            running = self._state.turns.get(report.turn)
+            running = known(self._state.turns, report.turn)
             if running is not None:
                 self._tally.used(running.arrival.service_class, report.usage)
         if isinstance(report, TurnFinished) and (report.tool_calls or report.marks):
