@@ -51,7 +51,7 @@ def test_a_workload_is_measured_and_judged() -> None:
     assert "A small flood (w7-slow): seeds 1 to 2, × is to sglang-router-tuned" in out
     assert "What must be shown" in out
     assert "met" in out
-    assert "small: 6 measurements are done" in err
+    assert "small: 6 of 6 measurements are done" in err
 
 
 def test_the_result_of_one_workload_is_written_as_json(tmp_path: Path) -> None:
@@ -192,6 +192,21 @@ def test_whoever_stops_it_in_the_middle_leaves_nothing_behind(tmp_path: Path, nu
     assert (process.returncode, said) == (130, "stopped; nothing is kept\n")
     assert list(tmp_path.iterdir()) == []
     assert not [pid for pid in engines if Path(f"/proc/{pid}").exists()]
+
+
+def test_where_nobody_can_be_had_nothing_is_measured_and_what_was_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luftpause.testkit.bench.over_http.doors.PEERS", tmp_path / "none")
+    stored = tmp_path / "small-http.json"
+    stored.write_text("before", encoding="utf-8")
+    options = ("--engine", "http", "--arms", "sglang-router-tuned", "--seeds", "1", "--results", str(tmp_path))
+    code, _, err = bench("small", *options)
+    assert code == 1
+    assert "small: 0 of 1 measurements are done" in err
+    assert "absent: sglang-router-tuned: sglang-router is not in" in err
+    assert err.endswith("error: nothing of small could be measured\n")
+    assert stored.read_text(encoding="utf-8") == "before"
 
 
 def test_what_would_change_nothing_is_refused() -> None:

@@ -121,7 +121,7 @@ def command(**given: object) -> None:
     if not destination.prints_json:
         _show_verdicts(results)
     is_shown = all(verdict.met for result in results for verdict in result.verdicts)
-    is_broken = any(arm.broken for result in results for arm in result.arms)
+    is_broken = any(not result.arms or any(arm.broken for arm in result.arms) for result in results)
     if is_broken or (options.strict and not is_shown):
         raise click.exceptions.Exit(1)
 
@@ -133,7 +133,8 @@ def _all_measured(tasks: list[_Task], destination: Destination) -> list[Workload
         with _stopped_as_by_ctrl_c():
             for task in tasks:
                 results.append(_measured(task))
-                destination.keep(results[-1])
+                if results[-1].arms or destination.prints_json:  # nothing takes the place of what was measured before
+                    destination.keep(results[-1])
                 if not destination.prints_json:
                     _show(task.workload, results[-1])
     except KeyboardInterrupt:
@@ -257,8 +258,9 @@ def _same(task: _Task) -> list[str]:
 def _progress(name: str, count: int) -> Iterator[Step]:
     """Show how far it is: a bar on a terminal, else one line when it is over."""
     if not sys.stderr.isatty():
-        yield lambda what: None
-        say(f"{name}: {count} measurements are done", err=True)
+        done: list[str] = []
+        yield done.append
+        say(f"{name}: {len(done)} of {count} measurements are done", err=True)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -290,6 +292,8 @@ def _show(workload: Workload, result: WorkloadResult) -> None:
         print_table(title, arms_table(arms, workload.columns, baseline))
     for arm, why in result.absent.items():
         click.echo(f"absent: {arm}: {' '.join(why.split())}", err=True)
+    if not result.arms:
+        click.echo(f"error: nothing of {workload.name} could be measured", err=True)
     for each in result.arms:
         for broken in each.broken:
             click.echo(f"a rule was broken: {broken}", err=True)
