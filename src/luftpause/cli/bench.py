@@ -245,7 +245,7 @@ def _measured(task: _Task) -> WorkloadResult:
 
 def _of_ours(task: _Task) -> list[str]:
     """Return the arms that another commit is measured in: ours of those that were chosen, all if none of them is."""
-    ours = [arm for arm in OURS if arm in task.workload.arms]
+    ours: list[str] = [arm for arm in OURS if arm in task.workload.arms]
     return [arm for arm in ours if arm in task.arms] or ours
 
 
