@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from luftpause.cli.main import main
 from luftpause.testkit.bench.bench import Effort
 from luftpause.testkit.bench.jobs import Done
 from luftpause.testkit.bench.over_http.children import wait_until
-from luftpause.testkit.bench.results import WorkloadResult, load_results
+from luftpause.testkit.bench.results import ArmResult, WorkloadResult, load_results
 from luftpause.testkit.bench.windows import Window
 from luftpause.testkit.bench.workloads import WORKLOADS, Workload
 from testkit.bench.measured import SMALL, result
@@ -213,6 +215,27 @@ def test_what_would_change_nothing_is_refused() -> None:
     code, _, err = bench(*QUICK, "--speed", "3")
     assert code == 2
     assert "give --engine http" in err
+
+
+@pytest.mark.parametrize(
+    ("arms", "expected"), [("turn-admission,direct", ["turn-admission"]), ("direct", ["turn-admission", "working-set"])]
+)
+def test_another_commit_is_measured_in_the_arms_of_ours_that_were_chosen(
+    monkeypatch: pytest.MonkeyPatch, arms: str, expected: list[str]
+) -> None:
+    asked: list[tuple[str, Sequence[str]]] = []
+
+    def measured(folder: Path, name: str, chosen: tuple[str, Sequence[str]], *_: object) -> tuple[ArmResult, ...]:
+        asked.append(chosen)
+        return ()
+
+    monkeypatch.setattr(module, "named", lambda revision: revision)
+    monkeypatch.setattr(module, "checked_out", lambda name: nullcontext(Path()))
+    monkeypatch.setattr(module, "measured_at", measured)
+    both = replace(SMALL, arms=("direct", "turn-admission", "working-set"))
+    monkeypatch.setattr(module, "WORKLOADS", {"small": both})
+    assert bench(*QUICK, "--arms", arms, "--rev", "abc")[0] == 0
+    assert asked == [("small", expected)]
 
 
 def test_the_help_teaches(monkeypatch: pytest.MonkeyPatch) -> None:

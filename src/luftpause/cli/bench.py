@@ -225,7 +225,7 @@ def _arms(workload: Workload, options: _Options) -> tuple[str, ...]:
 
 def _measured(task: _Task) -> WorkloadResult:
     workload = task.workload
-    of_ours = [arm for arm in OURS if arm in workload.arms]
+    of_ours = _of_ours(task)
     count = len(jobs_of(workload, task.arms, task.effort)) + len(task.revisions) * len(of_ours)
     with _progress(workload.name, count) as step:
 
@@ -238,9 +238,15 @@ def _measured(task: _Task) -> WorkloadResult:
             result = measure_workload(workload, task.arms, task.effort, task.window, done)
         for name in task.revisions:
             with checked_out(name) as folder:
-                more = measured_at(folder, name, workload, _same(task), step)
+                more = measured_at(folder, name, (workload.name, of_ours), _same(task), step)
                 result = with_arms(result, more, workload)
     return result
+
+
+def _of_ours(task: _Task) -> list[str]:
+    """Return the arms that another commit is measured in: ours of those that were chosen, all if none of them is."""
+    ours: list[str] = [arm for arm in OURS if arm in task.workload.arms]
+    return [arm for arm in ours if arm in task.arms] or ours
 
 
 def _same(task: _Task) -> list[str]:
