@@ -187,7 +187,7 @@ class Loop:
         placed = [action.turn for action in decision.actions if isinstance(action, PlaceTurn)]
         self.flying += placed
         self.silent += placed
-        self.pauses.decided()
+        self.pauses.decided(len(self.state.runs))
         return decision.actions
 
     def repeat(self, event: Event) -> int:

@@ -6,7 +6,7 @@ import pytest
 from immutables import Map
 
 from luftpause.cli.serve import GC_THRESHOLDS
-from luftpause.telemetry.pauses import DECISIONS_A_LOOK, ShortPauses
+from luftpause.telemetry.pauses import DECISIONS_A_LOOK, FEW_RUNS, ShortPauses
 
 RUNS = 20_000
 """A map of so many has far more nodes than may be young."""
@@ -28,7 +28,7 @@ def most_looked_at(decisions: int) -> int:
     try:
         for number in range(decisions):
             state = state.set(number * 7919 % RUNS, [number])
-            pauses.decided()
+            pauses.decided(len(state))
         gc.collect(0)
     finally:
         gc.callbacks.remove(look)
@@ -51,5 +51,14 @@ def test_it_looks_once_in_so_many_decisions_and_not_at_what_is_old(monkeypatch: 
     monkeypatch.setattr("luftpause.telemetry.pauses.gc.collect", looks.append)
     pauses = ShortPauses()
     for _ in range(3 * DECISIONS_A_LOOK - 1):
-        pauses.decided()
+        pauses.decided(RUNS)
     assert looks == [1, 1]
+
+
+def test_beside_few_runs_it_never_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    monkeypatch.setattr("luftpause.telemetry.pauses.gc.collect", looks.append)
+    pauses = ShortPauses()
+    for _ in range(2 * DECISIONS_A_LOOK):
+        pauses.decided(FEW_RUNS)
+    assert not looks

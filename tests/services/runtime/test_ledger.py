@@ -11,7 +11,7 @@ from luftpause.ports.journal import StaleAppendError
 from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import UnknownHandleError
-from luftpause.telemetry.pauses import DECISIONS_A_LOOK
+from luftpause.telemetry.pauses import DECISIONS_A_LOOK, FEW_RUNS
 from services.collected import collections
 from services.runtime.runtime_fakes import MemoryJournal, in_time, order
 
@@ -109,7 +109,7 @@ def test_what_events_leave_behind_is_looked_through_by_their_number() -> None:
         ledger = Ledger(MemoryJournal(), RuntimeMetrics(), lambda _run: None)
         await ledger.open()
         with collections() as seen:
-            for number in range(DECISIONS_A_LOOK):
+            for number in range(FEW_RUNS + DECISIONS_A_LOOK):
                 await lived(ledger, RunId(f"run_{number}"))
         assert seen == [1, 1, 1]
 

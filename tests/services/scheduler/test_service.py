@@ -48,7 +48,7 @@ from luftpause.services.scheduler.metrics import SchedulerMetrics
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.tally import DecisionTally
-from luftpause.telemetry.pauses import DECISIONS_A_LOOK
+from luftpause.telemetry.pauses import DECISIONS_A_LOOK, FEW_RUNS
 from services.collected import collections
 from services.scheduler.running import crowd, eventually, offer, probed, run, soon, spec, started
 
@@ -554,8 +554,8 @@ def test_what_decisions_leave_behind_is_looked_through_by_their_number() -> None
     async def story() -> None:
         desk = started(spec("a"))
         with collections() as seen:
-            for number in range(DECISIONS_A_LOOK):
-                desk.admit(offer(f"t{number}", run="r"))
+            for number in range(FEW_RUNS + DECISIONS_A_LOOK):
+                desk.admit(offer(f"t{number}", run=f"r{number}"))
                 desk.report(finished(f"t{number}"))
         assert seen == [1, 1]
 

@@ -101,7 +101,7 @@ class Ledger:
             effective.append(decision.state is not before)
             self._metrics.count(entry.event)
             self._spans.happened(entry.event, before, self.state)
-            self._pauses.decided()
+            self._pauses.decided(len(self.state.runs))
         if isinstance(events[0], RunSpawned):
             self._enter(run)
         self.state = without_conversation(self.state, self.state.runs[run])

@@ -319,7 +319,7 @@ class SchedulerService(SchedulerDesk):
             )
         ):
             self._arm()
-        self._pauses.decided()
+        self._pauses.decided(len(state.runs))
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, PlaceTurn):  # by far the most of them
