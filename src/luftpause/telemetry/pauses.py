@@ -12,7 +12,7 @@ DECISIONS_A_LOOK: Final = 256
 """After so many, 10,000 waiting callers and 100,000 runs have some 3,000 young objects: 1.2 ms, 5 µs a decision."""
 
 FEW_RUNS: Final = 500
-"""No more objects can be young than a state has: so few runs have some 5,000, and need no looks beyond the usual ones."""
+"""No more objects can be young than a state has: so few runs have some 5,000, and need no looks but the usual ones."""
 
 
 class ShortPauses:
