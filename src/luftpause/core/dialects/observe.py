@@ -65,6 +65,13 @@ class Observer(Protocol):
         """Return what was seen up to now."""
         ...
 
+    def broke_off(self) -> bool:
+        """Say whether an answer of which no more comes had neither said that it is over nor why, nor that it failed.
+
+        What was too long to be looked at may have said so.
+        """
+        ...
+
 
 class Findings(Protocol):
     """What the documents of one answer said, put together."""
@@ -116,13 +123,21 @@ class StreamObserver(Observer):
 
     def observed(self) -> Observed:
         """Return what was seen up to now, an unfinished last event included if it can be read."""
+        return self._at_end().observed()
+
+    def broke_off(self) -> bool:
+        """See `Observer.broke_off`."""
+        findings = self._at_end()
+        return not (findings.over or self._cutter.skipped or findings.observed().finish)
+
+    def _at_end(self) -> Findings:
         rest = self._cutter.rest()
         if not rest:
-            return self._findings.observed()
+            return self._findings
         findings = self._findings.copy()
         for document in self._events.documents(rest):
             findings.take(document)
-        return findings.observed()
+        return findings
 
 
 class BodyObserver(Observer):
@@ -150,6 +165,10 @@ class BodyObserver(Observer):
     def observed(self) -> Observed:
         """Return what the document says; nothing while it is not whole."""
         return self._read(b"".join(self._pieces))
+
+    def broke_off(self) -> bool:
+        """See `Observer.broke_off`. A document shows by itself where it ends."""
+        return False
 
 
 def observe_body(body: bytes) -> Observed:

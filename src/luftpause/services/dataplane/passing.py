@@ -119,12 +119,25 @@ class PassingAnswer:
         Raises:
             UnfitAnswerError: it is compressed, which its engine was asked not to do.
         """
-        if self.back is None or self.observer is None:
-            return
-        for name, value in self.exchange.headers:
-            if name == b"content-encoding" and value.lower() != b"identity":
-                coding = value.decode("ascii", "backslashreplace")[:_CODING_SHOWN_MAX]
-                raise UnfitAnswerError(f"its answer is compressed ({coding}), although it was asked not to do that")
+        coding = "" if self.back is None or self.observer is None else _coding(self.exchange)
+        if coding:
+            raise UnfitAnswerError(f"its answer is compressed ({coding}), although it was asked not to do that")
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether it ended as it came without having said that it is over, as far as it can be looked at."""
+        return (
+            self.back is None and self.observer is not None and self.observer.broke_off() and not _coding(self.exchange)
+        )
+
+    def check_whole(self) -> None:
+        """Refuse an answer that was passed on to its end and was not whole.
+
+        Raises:
+            EngineBrokeError: it broke off.
+        """
+        if self.broke_off:
+            raise EngineBrokeError("its answer broke off: it told neither a finish reason nor that it is over")
 
     def linger(self) -> None:
         """Give the engine a while to end, once it is clear how the turn did; then it is not waited for any longer.
@@ -205,6 +218,14 @@ async def read_up_to(exchange: Exchange, limit: int) -> bytes:
     while sum(map(len, pieces)) < limit and (data := await exchange.read()):
         pieces.append(data)
     return b"".join(pieces)[:limit]
+
+
+def _coding(exchange: Exchange) -> str:
+    """Return how an answer is compressed, for people; empty where it is not."""
+    for name, value in exchange.headers:
+        if name == b"content-encoding" and value.lower() != b"identity":
+            return value.decode("ascii", "backslashreplace")[:_CODING_SHOWN_MAX]
+    return ""
 
 
 def _observer(asked: Asked, back: WayBack | None, exchange: Exchange, *, stream: bool) -> Observer | None:

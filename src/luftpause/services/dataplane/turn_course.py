@@ -118,7 +118,8 @@ class TurnCourse:
                 if pause_s is None:
                     break
                 await asyncio.sleep(pause_s)
-                self._offer_again()
+                # A new turn in the place of the one that ended; its wait counts from the beginning.
+                self._offer = self._recall.offered_again(self._offer, self._run, _SECONDS() - self._since)
         except asyncio.CancelledError:
             if self._client_left:
                 ending = TurnAbandoned
@@ -201,6 +202,7 @@ class TurnCourse:
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
             await self._answering(answer)
+            answer.check_whole()
         except (EngineBrokeError, UnfitAnswerError) as error:
             cause = self._engine_failed(placement, error)
             await self._break_off(Failure(code=FailureCode.ENGINE_FAILED, message=cause), cause)
@@ -253,7 +255,7 @@ class TurnCourse:
             data += answer.end()
         if data or is_last:  # comments of the engine, for one, are no sign of life in other words
             self._stop_keepalive()
-        if is_last:
+        if is_last and not answer.broke_off:
             self._end(answer)
             self._over = True
             line.end(data)
@@ -326,10 +328,6 @@ class TurnCourse:
         answer.exchange.close()
         self._exchange = None
         return pause_s(answer.exchange)
-
-    def _offer_again(self) -> None:
-        """Take a new turn in the place of the one that ended; its wait counts from the beginning."""
-        self._offer = self._recall.offered_again(self._offer, self._run, _SECONDS() - self._since)
 
     def _end(self, answer: PassingAnswer) -> None:
         """Report the end of the turn, unless that was done."""
