@@ -12,11 +12,12 @@ from typing import Final
 from luftpause.core.dialects.answer_text import AnswerText
 from luftpause.core.dialects.chat_said import text_in_chat_answer
 from luftpause.core.dialects.dialect import UnfitAnswerError, WayBack
+from luftpause.core.dialects.files import file_in_chat, unreadable
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
 from luftpause.core.dialects.said import Said
 from luftpause.core.dialects.ways_back import PiecedTranslation, way_back
 from luftpause.core.model.ids import TurnId
-from luftpause.core.model.replicas import Placement
+from luftpause.core.model.replicas import ON_ONE_MACHINE, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.engines import EngineBrokeError, Exchange
 from luftpause.services.dataplane.endings import asking, ending_of, marked
@@ -30,6 +31,7 @@ REFUSAL_S: Final = 5.0
 """So long an engine may take to say why it refuses."""
 
 _CODING_SHOWN_MAX: Final = 40
+_BAD_REQUEST: Final = (400, 415, 422)
 
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
@@ -42,6 +44,7 @@ class PassingAnswer:
         stream: whether it comes as server-sent events.
         back: how it becomes the client's; None where it is that as it comes.
         observer: what looks at it; None where it is a failure, which nothing looks at.
+        unread: what its engine could not read, for people, where that may be why it refused; empty else.
     """
 
     __slots__ = (
@@ -56,6 +59,7 @@ class PassingAnswer:
         "observer",
         "placement",
         "stream",
+        "unread",
     )
 
     def __init__(self, asked: Asked, forwarded: Forwarded, placement: Placement, exchange: Exchange) -> None:
@@ -66,6 +70,7 @@ class PassingAnswer:
         if self.stream != asked.stream and exchange.status < 300:
             self.back = way_back(forwarded.back, forwarded.assembles, wants_stream=asked.stream, is_stream=self.stream)
         self.observer = _observer(asked, self.back, exchange, stream=self.stream)
+        self.unread = _unread(asked, placement, exchange)
         self._timer: asyncio.TimerHandle | None = None
         self._is_measured = any(name == b"content-length" for name, _ in exchange.headers)
         self._dialect = asked.dialect.name
@@ -226,6 +231,14 @@ def _coding(exchange: Exchange) -> str:
         if name == b"content-encoding" and value.lower() != b"identity":
             return value.decode("ascii", "backslashreplace")[:_CODING_SHOWN_MAX]
     return ""
+
+
+def _unread(asked: Asked, placement: Placement, exchange: Exchange) -> str:
+    """Return what an engine could not read, for people, where that may be why it refused; empty else."""
+    if asked.dialect.name != CHAT or exchange.status not in _BAD_REQUEST or placement.engine not in ON_ONE_MACHINE:
+        return ""
+    file = file_in_chat(asked.body)
+    return str(unreadable(file)) if file else ""
 
 
 def _observer(asked: Asked, back: WayBack | None, exchange: Exchange, *, stream: bool) -> Observer | None:

@@ -213,7 +213,8 @@ class TurnCourse:
         answer.check_readable()
         if self._head_sent and self._wants_stream:
             answer.become_stream()
-        if answer.observer is None and (self._head_sent or answer.back is not None or is_odd_refusal(answer.exchange)):
+        told = self._head_sent or answer.back is not None or answer.unread
+        if answer.observer is None and (told or is_odd_refusal(answer.exchange)):
             return self._refuse(answer)
         if answer.back is not None and not (self._wants_stream and answer.stream):
             return self._answer_whole(answer)
@@ -304,8 +305,9 @@ class TurnCourse:
         answer.linger()
         body = await read_up_to(exchange, REFUSAL_BYTES_MAX)
         said = read_refusal(exchange.status, body).message
-        if is_unseen(said):  # some engines call it a fault of theirs, and their clients try again
-            await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=f"engine {replica}: {said}"))
+        if answer.unread or is_unseen(said):  # some engines call it a fault of theirs, and their clients try again
+            why = f"engine {replica}: {said}" + (f" ({answer.unread})" if answer.unread else "")
+            await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=why))
             return
         if self._head_sent:
             message = f"engine {replica}: status {exchange.status}: {body.decode('utf-8', 'replace').strip()}"
