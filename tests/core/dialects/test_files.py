@@ -102,6 +102,7 @@ CALL = {"type": "tool_use", "id": "a", "name": "document", "input": {"type": "do
         ("messages", messages({"type": "server_tool_use", "id": "s"}), True),
         ("messages", messages({"type": "web_search_tool_result", "content": []}), True),
         ("messages", messages(result(TEXT, DOCUMENT)), True),
+        ("messages", messages({"type": "unheard-of"}), False),
         ("messages", messages(TEXT, CALL, result(TEXT), {"type": "thinking", "thinking": "hm"}), False),
         (
             "messages",

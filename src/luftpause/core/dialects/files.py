@@ -24,10 +24,9 @@ _PDF: Final = b"%PDF"
 _DATA: Final = "data:"
 _IN_BASE64: Final = ";base64"
 _PLAIN: Final = "text/plain"
-_KNOWN_BLOCKS: Final = frozenset(
-    ("text", "image", "tool_use", "tool_result", "tool_reference", "thinking", "redacted_thinking")
-)
-"""What those engines were seen to read of Messages."""
+_LEFT_OUT: Final = frozenset(("document", "search_result", "container_upload", "server_tool_use", "mcp_tool_use"))
+_SERVER_RESULT: Final = "_tool_result"
+"""Blocks of Messages, and how the types of others end, that those engines were seen to leave out or to refuse."""
 _IN_MESSAGES: Final = ("messages", "count_tokens")
 
 
@@ -80,7 +79,8 @@ def holds_files(dialect: str, body: bytes) -> bool:
     """
     try:
         if dialect in _IN_MESSAGES:
-            return any(kind not in _KNOWN_BLOCKS for kind in _blocks_of(_MESSAGES.decode(body).messages))
+            kinds = _blocks_of(_MESSAGES.decode(body).messages)
+            return any(kind in _LEFT_OUT or kind.endswith(_SERVER_RESULT) for kind in kinds)
         if dialect == "responses":
             return any(kind == "input_file" for kind in _parts_of(_RESPONSES.decode(body).input))
     except (msgspec.DecodeError, RecursionError):

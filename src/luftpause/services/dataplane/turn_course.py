@@ -214,7 +214,7 @@ class TurnCourse:
         if self._head_sent and self._wants_stream:
             answer.become_stream()
         told = self._head_sent or answer.back is not None or answer.unread
-        if answer.observer is None and (told or is_odd_refusal(answer.exchange)):
+        if answer.observer is None and (told or is_odd_refusal(answer.exchange, self._dialect.name)):
             return self._refuse(answer)
         if answer.back is not None and not (self._wants_stream and answer.stream):
             return self._answer_whole(answer)
@@ -316,13 +316,13 @@ class TurnCourse:
         self._over = True
         self._stop_keepalive()
         self._counts.answered(str(exchange.status))
-        if answer.back is None:
+        reworded = self._dialect.reworded if answer.back is None else answer.back.error
+        words, headers = reworded(exchange.status, body), reframed(exchange.headers)
+        if words:
+            await send_body(self._call.send, self._known_run, words, status=exchange.status, more=headers)
+        else:
             self._send_head(exchange.status, [*for_client(exchange.headers, self._known_run), *self._told])
             self._call.line.end(body)
-            return
-        said_so = answer.back.error(exchange.status, body)
-        headers = reframed(exchange.headers)
-        await send_body(self._call.send, self._known_run, said_so, status=exchange.status, more=headers)
 
     def _step_back(self, answer: PassingAnswer) -> float:
         """End a turn whose engine is busy, and return after how many seconds to offer it again."""
