@@ -27,6 +27,8 @@ TEXT_CHARS_MIN: Final = 48
 """A shorter answer alone identifies nothing: many conversations have it."""
 TEXT_CHARS_MAX: Final = 64 * 1024
 """A longer answer is not looked at."""
+_OBSERVED: Final = "\nObservation:"
+"""Harnesses that have calls written as text (crewai) add what came of one to the very answer that made it."""
 
 
 class Utterance(Struct, frozen=True):
@@ -78,6 +80,7 @@ def marks_of_answer(said: Said, text: str | None, *, has_calls: bool) -> tuple[M
 
 
 def _text_marks(before: bytes, text: str, scope: str) -> tuple[Mark, ...]:
+    text = text.partition(_OBSERVED)[0].rstrip()
     if not text or len(text) > TEXT_CHARS_MAX:
         return ()
     whole = _mark("a", before, _entry("assistant", text))
