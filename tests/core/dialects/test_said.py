@@ -58,6 +58,15 @@ def test_a_harness_that_adds_what_its_tool_found_to_the_answer_is_known_again(ob
     assert not known_again([SYSTEM, TASK], observed, [SYSTEM, TASK, Utterance("assistant", "\nObservation: rain")])
 
 
+def test_a_harness_that_writes_the_arguments_of_a_call_anew_is_known_again() -> None:
+    """As LlamaIndex does: JSON becomes Python."""
+    text = "Thought: I look.\nAction: look\nAction Input: "
+    then = [SYSTEM, TASK, Utterance("assistant", text + "{'at': 'it'}"), Utterance("user", "Observation: sunny")]
+
+    assert known_again([SYSTEM, TASK], text + '{"at": "it"}', then)
+    assert not known_again([SYSTEM, TASK], text.replace("look", "listen"), then)
+
+
 def test_a_compacted_history_is_known_again_by_a_long_answer_only() -> None:
     summary = Utterance("user", "So far: the capital was found.")
 
