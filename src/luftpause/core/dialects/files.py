@@ -8,7 +8,6 @@ there a conversation with files goes in Chat Completions, where we know what bec
 from binascii import Error, a2b_base64
 from collections.abc import Iterator, Sequence
 from typing import Final
-from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import Raw, Struct
@@ -44,14 +43,11 @@ def text_of(media_type: str, data: str) -> str | None:
 
 
 def text_at(url: str) -> str | None:
-    """Return the text that a `data:` URL holds; None of any other."""
-    head, comma, data = url.partition(",")
-    if not comma or not head.startswith(_DATA):
+    """Return the text that a `data:` URL holds in base64; None of any other."""
+    head, _, data = url.partition(",")
+    if not (head.startswith(_DATA) and head.endswith(_IN_BASE64)):
         return None
-    media_type = head.removeprefix(_DATA)
-    if media_type.endswith(_IN_BASE64):
-        return text_of(media_type.removesuffix(_IN_BASE64) or _PLAIN, data)
-    return _as_text(unquote_to_bytes(data), is_sure=True) if _is_text(media_type or _PLAIN) else None
+    return text_of(head.removeprefix(_DATA).removesuffix(_IN_BASE64) or _PLAIN, data)
 
 
 def media_type_at(url: str) -> str:
