@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.marked_events import MarkedEvents, Marker
-from luftpause.core.dialects.sse import EventCutter
+from luftpause.core.dialects.sse import EVENT_BYTES_MAX, EventCutter
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
@@ -100,14 +100,15 @@ class StreamObserver(Observer):
         events: finds them.
     """
 
-    __slots__ = ("_cutter", "_events", "_findings", "done", "first_token_seen")
+    __slots__ = ("_cutter", "_events", "_findings", "_is_overlooked", "done", "first_token_seen")
 
     def __init__(self, findings: Findings | None = None, events: MarkedEvents | None = None) -> None:
         self.first_token_seen = False
         self.done = False
         self._cutter = EventCutter()
+        self._is_overlooked = False  # an event was too long to be looked at
         self._findings = findings or _Findings()
-        self._events = events or MarkedEvents(_MARKERS, text=b'content":"', end=b"data: " + _DONE)
+        self._events = events or MarkedEvents(_MARKERS, text=b'content":"', end=b"data: " + DONE)
 
     def feed(self, data: bytes) -> None:
         """Look at the next piece, cut anywhere."""
@@ -115,6 +116,8 @@ class StreamObserver(Observer):
             self.first_token_seen = True
             block = self._cutter.feed(data)
             if block:
+                if len(block) > EVENT_BYTES_MAX:
+                    self._is_overlooked = True
                 documents = self._events.documents(block)
                 if documents:
                     for document in documents:
@@ -128,7 +131,8 @@ class StreamObserver(Observer):
     def broke_off(self) -> bool:
         """See `Observer.broke_off`."""
         findings = self._at_end()
-        return not (findings.over or self._cutter.skipped or findings.observed().finish)
+        overlooked = self._is_overlooked or self._cutter.skipped
+        return not (findings.over or overlooked or findings.observed().finish)
 
     def _at_end(self) -> Findings:
         rest = self._cutter.rest()
@@ -227,13 +231,14 @@ class _OddAnswer(Struct):
 
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
 _ODD_ANSWER: Final = msgspec.json.Decoder(_OddAnswer)
-_DONE: Final = b"[DONE]"
+DONE: Final = b"[DONE]"
+"""Says in any dialect that a stream is over: engines send it after other last events, too."""
 _MARKERS: Final = (
     Marker(b'finish_reason":', b'"'),
     Marker(b'usage":', b"{"),
     Marker(b'tool_calls":', b"["),
     Marker(b'"error":'),
-    Marker(_DONE),
+    Marker(DONE),
 )
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
@@ -273,7 +278,7 @@ class _Findings(Findings):
 
     def take(self, document: bytes) -> None:
         """Add what a document says, if it can be read."""
-        if not document.startswith(b"{") and document.strip() == _DONE:
+        if not document.startswith(b"{") and document.strip() == DONE:
             self.over = True
             return
         try:
