@@ -45,6 +45,17 @@ def test_a_commit_before_the_bench_is_refused(monkeypatch: pytest.MonkeyPatch) -
         named("HEAD")
 
 
+@CHECKOUT
+def test_a_shallow_clone_says_that_it_has_the_newest_commits_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = ["git", "clone", "--quiet", "--depth", "1", "--no-checkout", ROOT.as_uri(), str(tmp_path / "clone")]
+    subprocess.run(clone, check=True)
+    monkeypatch.setattr(module, "ROOT", tmp_path / "clone")
+    with pytest.raises(RevisionError, match=r"no commit 'HEAD~1'; .* git fetch --unshallow"):
+        named("HEAD~1")
+
+
 def test_outside_a_checkout_no_commit_can_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROOT", tmp_path)
     with pytest.raises(RevisionError, match="from a git checkout"):
@@ -69,7 +80,7 @@ def test_a_commits_own_bench_is_asked_for_each_of_ours(tmp_path: Path) -> None:
         f"shutil.copy({str(stored)!r}, sys.argv[-1])\n",
     )
     told: list[str] = []
-    (arm,) = measured_at(tmp_path, "abc", SMALL, ["--seeds", "1"], told.append)
+    (arm,) = measured_at(tmp_path, "abc", ("small", ["turn-admission"]), ["--seeds", "1"], told.append)
     assert arm.arm == "turn-admission@abc"
     assert asked.read_text(encoding="utf-8") == "bench small --seeds 1 --arms turn-admission --json"
     assert told == ["small: turn-admission@abc"]
@@ -78,7 +89,7 @@ def test_a_commits_own_bench_is_asked_for_each_of_ours(tmp_path: Path) -> None:
 def test_a_commit_that_cannot_measure_says_why(tmp_path: Path) -> None:
     a_bench(tmp_path, "raise SystemExit('No such command')")
     with pytest.raises(RevisionError, match="abc cannot be measured: No such command"):
-        measured_at(tmp_path, "abc", SMALL, [], told_nothing)
+        measured_at(tmp_path, "abc", ("small", ["turn-admission"]), [], told_nothing)
 
 
 def test_whoever_is_stopped_stops_the_others_bench_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +116,7 @@ def test_whoever_is_stopped_stops_the_others_bench_first(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        measured_at(tmp_path, "abc", SMALL, [], told_nothing)
+        measured_at(tmp_path, "abc", ("small", ["turn-admission"]), [], told_nothing)
     assert ended.exists()
     assert patience[0] is None
     assert patience[1] is not None

@@ -20,7 +20,7 @@ from luftpause.core.model.ids import TurnId
 from luftpause.core.model.replicas import ON_ONE_MACHINE, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.engines import EngineBrokeError, Exchange
-from luftpause.services.dataplane.endings import asking, ending_of, marked
+from luftpause.services.dataplane.endings import asking, ending_of, is_odd_refusal, marked
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, is_event_stream
 
 WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -127,6 +127,11 @@ class PassingAnswer:
         coding = "" if self.back is None or self.observer is None else _coding(self.exchange)
         if coding:
             raise UnfitAnswerError(f"its answer is compressed ({coding}), although it was asked not to do that")
+
+    @property
+    def may_be_reworded(self) -> bool:
+        """Whether a refusal has to be read before it is passed on."""
+        return self.back is not None or bool(self.unread) or is_odd_refusal(self.exchange, self._dialect)
 
     @property
     def broke_off(self) -> bool:
@@ -238,7 +243,7 @@ def _unread(asked: Asked, placement: Placement, exchange: Exchange) -> str:
     if asked.dialect.name != CHAT or exchange.status not in _BAD_REQUEST or placement.engine not in ON_ONE_MACHINE:
         return ""
     file = file_in_chat(asked.body)
-    return str(unreadable(file)) if file else ""
+    return f" ({unreadable(file)})" if file else ""
 
 
 def _observer(asked: Asked, back: WayBack | None, exchange: Exchange, *, stream: bool) -> Observer | None:

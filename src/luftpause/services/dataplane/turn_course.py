@@ -21,8 +21,8 @@ from luftpause.core.model.ids import RunId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed
-from luftpause.ports.asgi import Running
-from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header
+from luftpause.ports.asgi import Answering, Running
+from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header, Sink
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
 from luftpause.services.dataplane.counts import GONE
@@ -31,12 +31,11 @@ from luftpause.services.dataplane.endings import (
     REFUSAL_BYTES_MAX,
     SHUT_DOWN,
     check_stays,
-    is_odd_refusal,
     pause_s,
 )
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, forward
 from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, PARENT_HEADER, for_client, fresh_run, reframed, retold
-from luftpause.services.dataplane.keepalive import WAITING, Keepalive
+from luftpause.services.dataplane.keepalive import WAITING, Keepalive, Waiting
 from luftpause.services.dataplane.passing import PassingAnswer, read_up_to
 from luftpause.services.dataplane.recalling import Recall, running_task
 from luftpause.services.dataplane.restoring import restore
@@ -46,7 +45,7 @@ _SECONDS: Final = time.monotonic
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
 
-class TurnCourse:
+class TurnCourse(Sink, Answering, Waiting):
     """Takes one turn through. `run` is the client's, None when it names none; the scheduler has the last word."""
 
     __slots__ = (
@@ -103,11 +102,11 @@ class TurnCourse:
 
     async def take(self) -> None:
         """Take the turn to its end."""
-        self._call.line.on_leave(self._leave)
+        self._call.line.on_leave(self)
         ending: type[TurnAbandoned] | str = "the dataplane failed"
         try:
             if self._wants_stream and self._around.settings.keepalive_s:
-                self._keepalive = self._around.keepalives.begin(self._show_life)
+                self._keepalive = self._around.keepalives.begin(self)
             while (placement := await self._place()) is not None:
                 try:
                     pause_s = await self._forward(placement)
@@ -118,7 +117,6 @@ class TurnCourse:
                 if pause_s is None:
                     break
                 await asyncio.sleep(pause_s)
-                # A new turn in the place of the one that ended; its wait counts from the beginning.
                 self._offer = self._recall.offered_again(self._offer, self._run, _SECONDS() - self._since)
         except asyncio.CancelledError:
             if self._client_left:
@@ -140,8 +138,8 @@ class TurnCourse:
             report = TurnFailed(turn=turn, cause=ending) if isinstance(ending, str) else ending(turn=turn)
             self._around.turns.end(turn, report)
 
-    def _leave(self, task: Running) -> None:
-        """Cancel the turn: its client left, or has to."""
+    def client_leaves(self, task: Running) -> None:
+        """See `Answering`: the turn is cancelled."""
         if not self._over:
             self._client_left = self._call.line.left
             self._shut_down = not self._client_left
@@ -213,8 +211,7 @@ class TurnCourse:
         answer.check_readable()
         if self._head_sent and self._wants_stream:
             answer.become_stream()
-        told = self._head_sent or answer.back is not None or answer.unread
-        if answer.observer is None and (told or is_odd_refusal(answer.exchange, self._dialect.name)):
+        if answer.observer is None and (self._head_sent or answer.may_be_reworded):
             return self._refuse(answer)
         if answer.back is not None and not (self._wants_stream and answer.stream):
             return self._answer_whole(answer)
@@ -242,10 +239,11 @@ class TurnCourse:
             answer.linger()
         self._count(exchange.status)
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
-        self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
-        return exchange.pour(self._pass_piece_on, self._call.line.room)
+        self._send_head(exchange.status, headers)
+        return exchange.pour(self)
 
-    def _pass_piece_on(self, data: bytes, is_last: bool) -> bool:
+    def take_piece(self, data: bytes, is_last: bool) -> bool:
+        """See `Sink`."""
         answer, line = self._answer, self._call.line
         if data:
             if answer.begins:
@@ -265,6 +263,10 @@ class TurnCourse:
             self._end(answer)
             answer.linger()
         return line.write(data)
+
+    def room(self) -> Awaitable[None]:
+        """See `Sink`."""
+        return self._call.line.room()
 
     def _count(self, status: int) -> None:
         """Count an answer that is passed on; of a turn that came back, two may begin to be."""
@@ -290,8 +292,7 @@ class TurnCourse:
         self._counts.answered(str(exchange.status))
         if self._wants_stream:
             self._stop_keepalive()
-            headers = retold(exchange.headers, self._dialect.stream_type)
-            self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
+            self._send_head(exchange.status, retold(exchange.headers, self._dialect.stream_type))
             self._call.line.end(whole)
             return
         more = (*reframed(exchange.headers), *self._told)
@@ -306,8 +307,7 @@ class TurnCourse:
         body = await read_up_to(exchange, REFUSAL_BYTES_MAX)
         said = read_refusal(exchange.status, body).message
         if answer.unread or is_unseen(said):  # some engines call it a fault of theirs, and their clients try again
-            why = f"engine {replica}: {said}" + (f" ({answer.unread})" if answer.unread else "")
-            await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=why))
+            await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=f"engine {replica}: {said}{answer.unread}"))
             return
         if self._head_sent:
             message = f"engine {replica}: status {exchange.status}: {body.decode('utf-8', 'replace').strip()}"
@@ -316,12 +316,12 @@ class TurnCourse:
         self._over = True
         self._stop_keepalive()
         self._counts.answered(str(exchange.status))
-        reworded = self._dialect.reworded if answer.back is None else answer.back.error
-        words, headers = reworded(exchange.status, body), reframed(exchange.headers)
+        words = (self._dialect.reworded if answer.back is None else answer.back.error)(exchange.status, body)
         if words:
-            await send_body(self._call.send, self._known_run, words, status=exchange.status, more=headers)
+            more = reframed(exchange.headers)
+            await send_body(self._call.send, self._known_run, words, status=exchange.status, more=more)
         else:
-            self._send_head(exchange.status, [*for_client(exchange.headers, self._known_run), *self._told])
+            self._send_head(exchange.status, exchange.headers)
             self._call.line.end(body)
 
     def _step_back(self, answer: PassingAnswer) -> float:
@@ -333,9 +333,9 @@ class TurnCourse:
 
     def _end(self, answer: PassingAnswer) -> None:
         """Report the end of the turn, unless that was done."""
-        turn, turns = self._offer.turn, self._around.turns
-        if turn in turns:
-            turns.end(turn, answer.report(turn, self._restore_s))
+        turn = self._offer.turn
+        if turn in self._around.turns:
+            self._around.turns.end(turn, answer.report(turn, self._restore_s))
 
     def _engine_failed(self, placement: Placement, error: Exception) -> str:
         """End the turn as failed by its engine; return why."""
@@ -367,9 +367,8 @@ class TurnCourse:
         self._stop_keepalive()
         self._counts.answered(str(failure.status))
         if self._head_sent:
-            event = self._dialect.error_event(failure)
-            await self._call.line.room()
-            self._call.line.end(event)
+            await self.room()
+            self._call.line.end(self._dialect.error_event(failure))
         else:
             await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
 
@@ -382,19 +381,20 @@ class TurnCourse:
             self._keepalive.stop()
             self._keepalive = None
 
-    async def _show_life(self) -> None:
-        """Send a sign of life: from the first one on the client has a 200."""
+    async def show_life(self) -> None:
+        """See `Waiting`: from the first one on the client has a 200."""
         if self._run is None:
             return  # no header goes out before the run is known
-        line = self._call.line
-        await line.room()
+        await self.room()
         if not self._head_sent:
-            head = for_client(retold(WAITING, self._dialect.stream_type), self._run)
-            self._send_head(200, [*head, *self._told])
+            self._send_head(200, retold(WAITING, self._dialect.stream_type))
             self._committed = True
-        line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
+        self._call.line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
 
     def _send_head(self, status: int, headers: Sequence[Header]) -> None:
+        """Send the head, unless that was done: of an engine's headers those that go on, the run's and ours."""
         if not self._head_sent:
-            self._call.line.begin(status, headers)
+            head = for_client(headers, self._known_run)
+            head.extend(self._told)
+            self._call.line.begin(status, head)
             self._head_sent = True

@@ -51,7 +51,9 @@ def named(revision: str) -> str:
     try:
         name = _said("rev-parse", "--short=10", "--verify", f"{revision}^{{commit}}")
     except _GitError as refused:
-        raise RevisionError(f"no commit {revision!r}; git log --oneline lists them") from refused
+        is_shallow = _said("rev-parse", "--is-shallow-repository") == "true"
+        way = "this clone has the newest only: git fetch --unshallow" if is_shallow else "git log --oneline lists them"
+        raise RevisionError(f"no commit {revision!r}; {way}") from refused
     try:
         _said("cat-file", "-e", f"{name}:{_BENCH}")
     except _GitError as refused:
@@ -88,14 +90,14 @@ def _said(*arguments: str) -> str:
 
 
 def measured_at(
-    folder: Path, name: str, workload: Workload, options: Sequence[str], told: Told
+    folder: Path, name: str, chosen: tuple[str, Sequence[str]], options: Sequence[str], told: Told
 ) -> tuple[ArmResult, ...]:
-    """Return what the arms of ours come to that a commit has, named after it.
+    """Return what the chosen arms come to that a commit has, named after it.
 
     Args:
         folder: where it is checked out.
         name: of the commit.
-        workload: to measure.
+        chosen: the workload to measure, and arms of ours.
         options: of its `bench` command, arms and output excepted.
         told: is told of each arm before it is measured.
 
@@ -104,10 +106,11 @@ def measured_at(
     """
     found: list[ArmResult] = []
     why = ""
-    for arm in [arm for arm in OURS if arm in workload.arms]:
-        told(f"{workload.name}: {arm}@{name}")
+    workload, arms = chosen
+    for arm in arms:
+        told(f"{workload}: {arm}@{name}")
         file = folder / f"{arm}.json"
-        command = [sys.executable, "-m", "luftpause", "bench", workload.name, *options]
+        command = [sys.executable, "-m", "luftpause", "bench", workload, *options]
         env = {**os.environ, "PYTHONPATH": str(folder / "src")}
         said = _asked([*command, "--arms", arm, "--json", str(file)], env)
         if not file.exists():

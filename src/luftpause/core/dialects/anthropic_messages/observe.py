@@ -1,7 +1,7 @@
 """What a Messages answer says about its turn, read beside the stream without altering a byte.
 
-As with Chat Completions, only an event that holds a marker is parsed. A marker is a word in quotes: inside a JSON
-string its quotes would be escaped, so text that a model writes cannot be mistaken for one.
+Only an event that holds a marker is parsed. A marker is a word in quotes: inside a JSON string its quotes would be
+escaped, so text that a model writes cannot be mistaken for one.
 """
 
 from typing import Final
@@ -128,16 +128,16 @@ class _Findings(Findings):
             error=self._error,
         )
 
-    def take(self, document: bytes) -> None:
-        """Add what a document says, if it can be read."""
+    def take(self, document: bytes) -> bool:
+        """See `Reader.take`: none of its events is passed over for another."""
         if document.strip() == DONE:
             self.over = True
-            return
+            return False
         try:
-            event = _EVENT.decode(document)
-            self._take_event(event, document)
+            self._take_event(_EVENT.decode(document), document)
         except _UNREADABLE:
-            return
+            return False
+        return False
 
     def _take_event(self, event: _Event, document: bytes) -> None:
         if event.type == "message_start":

@@ -170,11 +170,7 @@ def _next_to_begin(
         return None
     holder = replica.seat.claimed_by
     if holder is not None and is_closed(draft, replica, service_class):
-        held = draft.held[holder]
-        is_its_class = held.arrival.service_class is service_class
-        return (
-            held if is_its_class and has_tokens(replica, service_class, held.need, limits, little=held.little) else None
-        )
+        return _past_whoever_closed_it(draft, replica, service_class, queues, now)
     most = most_tokens(replica, service_class, limits)
     most_of_guests = most_tokens(replica, service_class, limits, little=True) if limits.guests else most
     for held in _in_line(draft, service_class, queues):
@@ -185,6 +181,27 @@ def _next_to_begin(
                 claim(draft, held, replica, limits, now)
             return None
     return None
+
+
+def _past_whoever_closed_it(
+    draft: Draft, replica: Replica, service_class: ServiceClass, queues: Sequence[tuple[Bits, Pool]], now: Instant
+) -> HeldTurn | None:
+    """Return who begins on a closed replica: once whoever has it closed fits, the first in line. None before.
+
+    Whoever came later and stands before it in fair order goes first: a caller of one run would else wait for all that a
+    flood has closed. Not past somebody who was the first in line for long.
+    """
+    limits, holder = draft.limits.working_set, replica.seat.claimed_by
+    assert limits is not None
+    assert holder is not None
+    held = draft.held[holder]
+    is_its_class = held.arrival.service_class is service_class
+    if not is_its_class or not has_tokens(replica, service_class, held.need, limits, little=held.little):
+        return None
+    if held.claimed_at is not None and now - held.claimed_at >= PASSED_S:
+        return held
+    first = next(_in_line(draft, service_class, queues), held)
+    return first if has_tokens(replica, service_class, first.need, limits, little=first.little) else held
 
 
 def first_in_line(draft: Draft, service_class: ServiceClass, services: Sequence[Service]) -> HeldTurn | None:
