@@ -39,6 +39,8 @@ PYTHON: Final = [
     *program("langgraph_agents", "langgraph", ("chat", "responses", "messages"), runs=2),
     *program("pydantic_agents", "pydantic-ai-slim", ("chat", "responses", "messages", "gemini"), runs=2),
     *program("smol_agents", "smolagents", ("chat",), runs=2, open_calls=2),
+    *program("strands_agents", "strands-agents", ("chat", "responses", "messages"), folder="agents"),
+    *program("agno_agents", "agno", ("chat", "responses", "messages"), runs=2, folder="agents"),
     *program("litellm_package", "litellm", ("chat", "responses", "messages", "gemini"), folder="litellm"),
 ]
 

@@ -23,6 +23,7 @@ def opened(pool: Pool) -> tuple[Connection, Wire]:
         buffer=memoryview(bytearray(1)),
         on_release=lambda connection, reusable: None,
         on_lost=pool.forget,
+        on_unasked=lambda: None,
     )
     wire = Wire()
     connection.connection_made(wire)

@@ -232,7 +232,10 @@ def test_a_whole_answer_has_the_same_pieces() -> None:
         SECOND,
         CallArguments(1, "{}"),
         Finished("tool_calls", ""),
+        Done(),
     ]
+    assert read_chat_answer(b'{"choices":[{"message":{}}]}') == [Begun("", ""), Done()]
+    assert read_chat_answer(b'{"choices":[]}') == [Begun("", "")]
     assert read_chat_answer(b"<html>") == [Failed("the engine sent what is no Chat Completions answer")]
 
 

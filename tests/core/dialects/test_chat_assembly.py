@@ -97,8 +97,8 @@ def test_the_document_does_not_depend_on_the_cuts(cuts: list[int]) -> None:
 @pytest.mark.parametrize(
     "stream",
     [
-        b'data: {"choices":[1,{"index":"x"},{"delta":[]}]}\n\n',
-        b'data: {"choices":[{"delta":{"tool_calls":[{"index":9},3],"content":4}}]}\n\n',
+        b'data: {"choices":[1,{"index":"x"},{"delta":[]}]}\n\ndata: [DONE]',
+        b'data: {"choices":[{"delta":{"tool_calls":[{"index":9},3],"content":4},"finish_reason":"stop"}]}\n\n',
         b'data: {"choices":[{}]}\n\ndata: [DONE] \n\ndata: [DONE]\n\n',
     ],
 )
@@ -107,6 +107,21 @@ def test_whatever_is_said_becomes_a_document(stream: bytes) -> None:
 
     assert isinstance(whole, dict)
     assert whole["object"] == "chat.completion"
+
+
+@pytest.mark.parametrize("assembly", [ChatAssembly, CompletionAssembly])
+def test_an_answer_that_told_neither_of_its_end_nor_why_broke_off(assembly: type[ChatAssembly]) -> None:
+    begun = assembly()
+    begun.feed(b'data: {"choices":[{"delta":{"content":"a"},"text":"a","finish_reason":null}]}\n\n')
+    with pytest.raises(UnfitAnswerError, match="broke off"):
+        begun.end()
+
+
+@pytest.mark.parametrize(("said", "reason"), [(b'"content":"a"', "stop"), (b'"tool_calls":[{"id":"a"}]', "tool_calls")])
+def test_why_an_answer_ended_that_only_said_that_it_is_over_is_told_by_what_it_holds(said: bytes, reason: str) -> None:
+    whole = assembled(b'data: {"choices":[{"delta":{%b},"finish_reason":null}]}\n\ndata: [DONE]\n\n' % said)
+    assert isinstance(whole, dict)
+    assert whole["choices"][0]["finish_reason"] == reason
 
 
 def test_a_refusal_passes_as_it_came() -> None:
@@ -218,7 +233,7 @@ def test_calls_are_told_apart_as_they_are_in_a_stream(pieces: list[bytes]) -> No
         return calls
 
     reader, assembly = ChatStreamReader(), ChatAssembly()
-    stream = b"".join(pieces)
+    stream = b"".join((*pieces, b"data: [DONE]\n\n"))
     assembly.feed(stream)
     assert calls_in(read_chat_answer(assembly.end())) == calls_in([*reader.feed(stream), *reader.end()])
 

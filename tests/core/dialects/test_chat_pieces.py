@@ -4,7 +4,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from luftpause.core.dialects.chat_answer import ChatStreamReader, Done, read_chat_answer
+from luftpause.core.dialects.chat_answer import ChatStreamReader, read_chat_answer
 from luftpause.core.dialects.chat_assembly import ChatAssembly
 from luftpause.core.dialects.chat_pieces import in_pieces
 from luftpause.core.dialects.dialect import UnfitAnswerError
@@ -45,7 +45,7 @@ def test_put_together_again_it_is_what_it_was(answer: dict[str, Any]) -> None:
 def test_it_says_what_the_whole_says(answer: dict[str, Any]) -> None:
     body, reader = json.dumps(answer).encode(), ChatStreamReader()
 
-    assert [*reader.feed(in_pieces(body)), *reader.end()] == [*read_chat_answer(body), Done()]
+    assert [*reader.feed(in_pieces(body)), *reader.end()] == read_chat_answer(body)
 
 
 def test_what_has_no_index_is_counted() -> None:

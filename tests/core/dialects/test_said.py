@@ -44,6 +44,29 @@ def test_a_harness_that_writes_calls_as_text_is_known_again() -> None:
     assert not known_again([SYSTEM], "", then, has_calls=True)
 
 
+@pytest.mark.parametrize("observed", ["\nObservation: sunny", "\n\nObservation: a\nThought: b\nObservation: c"])
+@pytest.mark.parametrize("text", ["Thought: I look.\nAction: look", LONG + "\n"])
+def test_a_harness_that_adds_what_its_tool_found_to_the_answer_is_known_again(observed: str, text: str) -> None:
+    """As crewai does with models that are not offered tools."""
+    second = [SYSTEM, TASK, Utterance("assistant", text.strip() + observed)]
+    third = [*second, Utterance("assistant", "Thought: I look again." + observed)]
+
+    assert known_again([SYSTEM, TASK], text, second)
+    assert known_again(second, "Thought: I look again.", third)
+    assert known_again([SYSTEM, TASK], text + observed, second)
+    assert not known_again([SYSTEM, TASK], "Thought: I sleep.", second)
+    assert not known_again([SYSTEM, TASK], observed, [SYSTEM, TASK, Utterance("assistant", "\nObservation: rain")])
+
+
+def test_a_harness_that_writes_the_arguments_of_a_call_anew_is_known_again() -> None:
+    """As LlamaIndex does: JSON becomes Python."""
+    text = "Thought: I look.\nAction: look\nAction Input: "
+    then = [SYSTEM, TASK, Utterance("assistant", text + "{'at': 'it'}"), Utterance("user", "Observation: sunny")]
+
+    assert known_again([SYSTEM, TASK], text + '{"at": "it"}', then)
+    assert not known_again([SYSTEM, TASK], text.replace("look", "listen"), then)
+
+
 def test_a_compacted_history_is_known_again_by_a_long_answer_only() -> None:
     summary = Utterance("user", "So far: the capital was found.")
 

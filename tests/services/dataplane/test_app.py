@@ -270,6 +270,44 @@ def test_a_client_of_anthropics_is_told_of_models_in_its_shape() -> None:
     run_bounded(main())
 
 
+@pytest.mark.parametrize("sign", [b"x-goog-api-key: x", b"x-goog-api-client: google-genai-sdk/3.6.1 gl-python/3.11.7"])
+def test_a_client_of_googles_is_told_of_models_in_its_shape_wherever_it_asks(sign: bytes) -> None:
+    """google-genai asks at OpenAI's path, and takes a list in its shape for none at all."""
+
+    async def main() -> None:
+        async with open_door() as door:
+            for path in (b"/v1/models", b"/v1beta/models"):
+                listed = json.loads((await fetch(door.url, b"GET", path + b"?pageSize=2", sign)).body)
+                assert [model["name"] for model in listed["models"]] == ["models/a", "models/m"]
+                assert json.loads((await fetch(door.url, b"GET", path + b"/m", sign)).body) == listed["models"][1]
+                unknown = await fetch(door.url, b"GET", path + b"/nope", sign)
+                assert (unknown.status, json.loads(unknown.body)["error"]["status"]) == (404, "NOT_FOUND")
+
+    run_bounded(main())
+
+
+@pytest.mark.parametrize(
+    ("sign", "said"),
+    [
+        (b"anthropic-version: 2099-01-01", {"type": "not_found_error", "code": "not_found"}),
+        (b"x-goog-api-client: google-genai-sdk/3.6.1", {"code": 404, "status": "NOT_FOUND"}),
+        (b"user-agent: OpenAI/Python", {"type": "invalid_request_error", "code": "not_found"}),
+    ],
+)
+def test_a_route_that_is_not_there_is_told_in_the_shape_of_whose_client_asks(sign: bytes, said: dict[str, str]) -> None:
+    """Files, for one: three dialects have them at one path, and none has them here."""
+
+    async def main() -> None:
+        async with open_door() as door:
+            reply = await fetch(door.url, b"GET", b"/v1/files", sign)
+            assert reply.status == 404
+            error = json.loads(reply.body)["error"]
+            assert error.pop("message").startswith("there is no route '/v1/files' here")
+            assert error == said
+
+    run_bounded(main())
+
+
 def test_a_run_is_ended() -> None:
     async def main() -> None:
         async with open_door() as door:

@@ -1,6 +1,7 @@
 """One socket to an engine: writes a request with back-pressure, hands what arrives to the exchange under way."""
 
 import asyncio
+import select
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, cast
 
@@ -16,6 +17,9 @@ SLICE_BYTES: Final = 64 * 1024
 
 READ_BYTES: Final = 64 * 1024
 """Bytes that are taken from a socket at a time."""
+
+_NO_REQUEST_CAME: Final = b"HTTP/1.1 408", b"HTTP/1.0 408"
+"""How some servers take leave of a connection that waits (RFC 9110, 15.5.9)."""
 
 
 class Socket(Protocol):
@@ -50,9 +54,11 @@ class Connection(asyncio.BufferedProtocol, Wire):
         buffer: where a socket is read into. Nothing stays there, so all connections of a loop may share it.
         on_release: called with each connection that has ended an exchange, and whether it can carry another one.
         on_lost: called with each connection that is gone.
+        on_unasked: called when the engine says something that nobody asked for.
 
     Attributes:
         idle_since: loop time at which it was last given back, seconds.
+        written: whether the last request has gone out whole.
     """
 
     __slots__ = (
@@ -63,9 +69,11 @@ class Connection(asyncio.BufferedProtocol, Wire):
         "_loop",
         "_on_lost",
         "_on_release",
-        "_written",
+        "_on_unasked",
+        "_poll",
         "idle_since",
         "transport",
+        "written",
     )
 
     def __init__(
@@ -75,6 +83,7 @@ class Connection(asyncio.BufferedProtocol, Wire):
         buffer: memoryview,
         on_release: Callable[["Connection", bool], None],
         on_lost: Callable[["Connection"], None],
+        on_unasked: Callable[[], None],
     ) -> None:
         self.transport: Socket | None = None
         self.idle_since = 0.0
@@ -83,14 +92,19 @@ class Connection(asyncio.BufferedProtocol, Wire):
         self._answers = Answers()
         self._exchange: HttpExchange | None = None
         self._drained: asyncio.Future[None] | None = None
-        self._written = True
+        self.written = True
         self._on_release = on_release
         self._on_lost = on_lost
+        self._on_unasked = on_unasked
+        self._poll: Callable[[int], list[tuple[int, int]]] | None = None
 
     @property
     def usable(self) -> bool:
-        """Whether a request can be sent here now."""
-        return self.transport is not None and not self.transport.is_closing() and self._exchange is None
+        """Whether a request can be sent here now. What came in and was not read yet would be taken for its answer."""
+        transport = self.transport
+        if transport is None or transport.is_closing() or self._exchange is not None:
+            return False
+        return self._poll is None or not self._poll(0)
 
     def exchange(self, *, method: bytes, head: bytes, body: bytes) -> Awaitable[HttpExchange]:
         """Send a request; await its exchange, which is there once status and headers have arrived.
@@ -136,7 +150,7 @@ class Connection(asyncio.BufferedProtocol, Wire):
         transport = self.transport
         if transport is None:
             return
-        self._written = False
+        self.written = False
         transport.write(head)
         view = memoryview(body)
         for start in range(0, len(body), SLICE_BYTES):
@@ -146,12 +160,14 @@ class Connection(asyncio.BufferedProtocol, Wire):
             if exchange.status or transport.is_closing():
                 return  # answered early, or lost: the rest of the body is wanted no more
             transport.write(view[start : start + SLICE_BYTES])
-        self._written = True
+        self.written = True
 
-    def release(self, *, reusable: bool) -> None:
-        """The exchange is over: keep the connection or abort it."""
+    def release(self, *, reusable: bool, surplus: bool) -> None:
+        """See `Wire.release`."""
         self._exchange = None
-        self._on_release(self, reusable and self._written)
+        if surplus:
+            self._on_unasked()
+        self._on_release(self, reusable and self.written)
 
     def pause_reading(self) -> None:
         """Let the engine wait."""
@@ -166,6 +182,11 @@ class Connection(asyncio.BufferedProtocol, Wire):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Event loop callback."""
         self.transport = cast("Socket", transport)
+        plain = transport.get_extra_info("socket")
+        if plain is not None:
+            poll = select.poll()
+            poll.register(plain.fileno(), select.POLLIN)
+            self._poll = poll.poll
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Event loop callback: return where to read into."""
@@ -174,6 +195,8 @@ class Connection(asyncio.BufferedProtocol, Wire):
     def buffer_updated(self, nbytes: int) -> None:
         """Event loop callback: bytes were read. Those that nobody asked for make the connection unfit."""
         if self._exchange is None:
+            if not bytes(self._buffer[:nbytes]).startswith(_NO_REQUEST_CAME):
+                self._on_unasked()
             self.abort()
         else:
             self._exchange.feed(self._buffer[:nbytes])

@@ -5,6 +5,7 @@ uncompressed. There is no limit on how long an answer takes: cancel `send` or cl
 """
 
 import asyncio
+import logging
 import socket
 import ssl
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Final
 from luftpause.adapters.engine_http.connection import READ_BYTES, Connection
 from luftpause.adapters.engine_http.exchange import HttpExchange
 from luftpause.adapters.engine_http.origin import Origin, parse_origin
-from luftpause.adapters.engine_http.pool import Pool
+from luftpause.adapters.engine_http.pool import DISTRUST_S, Pool
 from luftpause.adapters.engine_http.request_head import RequestHeads
 from luftpause.adapters.engine_http.tls import TlsProtocol, TlsSocket
 from luftpause.adapters.engine_http.trust import default_trust, tls_fault
@@ -23,6 +24,9 @@ from luftpause.ports.engines import EngineRequest, Engines, EngineUnreachableErr
 CONNECT_TIMEOUT_S: Final = 2.0
 IDLE_S: Final = 4.0
 """Kept connections live this long: SGLang closes its own after 5 s."""
+
+_TIMED_OUT: Final = 408
+_LOGGER: Final = logging.getLogger("luftpause.engines")
 
 PoolKey = tuple[bool, str, int]
 
@@ -56,7 +60,8 @@ class HttpEngines(Engines):
         """Send a request and return when status and headers have arrived. Cancelling closes the connection.
 
         A kept connection that closes without a byte of an answer was probably closed by the engine before the
-        request reached it: the request is sent once more, on a fresh connection.
+        request reached it: the request is sent once more, on a fresh connection. So it is where what came is no answer
+        to it. An engine that says what nobody asked for is not kept in touch with for a while.
 
         Raises:
             EngineUnreachableError: nothing of an answer arrived.
@@ -68,7 +73,11 @@ class HttpEngines(Engines):
         kept = pool.take() if pool is not None else None
         if kept is not None:
             try:
-                return await kept.exchange(method=request.method, head=head, body=request.body)
+                exchange = await kept.exchange(method=request.method, head=head, body=request.body)
+                if not self._is_another(kept, exchange, origin):
+                    return exchange
+                exchange.close()
+                kept.abort()
             except EngineUnreachableError:
                 pass
         fresh = await self._connect(origin)
@@ -115,6 +124,7 @@ class HttpEngines(Engines):
             buffer=self._buffer,
             on_release=partial(self._release, origin.key),
             on_lost=partial(self._lost, origin.key),
+            on_unasked=partial(self._unasked, origin),
         )
 
     async def _tls_context(self) -> ssl.SSLContext:
@@ -138,10 +148,29 @@ class HttpEngines(Engines):
         if not reusable or self._closed:
             connection.abort()
             return
+        self._pool(key).give_back(connection)
+
+    def _is_another(self, kept: Connection, exchange: HttpExchange, origin: Origin) -> bool:
+        """Say whether what came on a kept connection answers something else than what was asked.
+
+        An engine that says that no request came answers none, and nobody grants one that has not gone out whole.
+        """
+        if exchange.status == _TIMED_OUT:
+            return True
+        if kept.written or exchange.status >= 300:
+            return False
+        self._unasked(origin)
+        return True
+
+    def _unasked(self, origin: Origin) -> None:
+        if not self._closed and self._pool(origin.key).distrust():
+            _LOGGER.warning("engine_spoke_unasked", extra={"engine": str(origin), "kept_again_after_s": DISTRUST_S})
+
+    def _pool(self, key: PoolKey) -> Pool:
         pool = self._pools.get(key)
         if pool is None:
             pool = self._pools[key] = Pool(idle_s=self._idle_s)
-        pool.give_back(connection)
+        return pool
 
     def _lost(self, key: PoolKey, connection: Connection) -> None:
         pool = self._pools.get(key)

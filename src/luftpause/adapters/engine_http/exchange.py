@@ -44,8 +44,8 @@ class Wire(Protocol):
         """The header is here: who still writes the request need not wait."""
         ...
 
-    def release(self, *, reusable: bool) -> None:
-        """The exchange is over: keep the connection or abort it."""
+    def release(self, *, reusable: bool, surplus: bool) -> None:
+        """The exchange is over: keep the connection or abort it. `surplus`: more came than its answer."""
         ...
 
 
@@ -116,6 +116,7 @@ class HttpExchange(Exchange):
         "_reusable",
         "_sink",
         "_size",
+        "_surplus",
         "_wire",
         "bytes_seen",
         "headers",
@@ -137,7 +138,7 @@ class HttpExchange(Exchange):
         self._pieces: list[bytes] = []
         self._size = 0
         self._quiet = 0
-        self._paused = self._complete = self._reusable = False
+        self._paused = self._complete = self._reusable = self._surplus = False
         self._error: Exception | None = None
         self._sink: Sink | None = None
         self._full = False
@@ -214,7 +215,7 @@ class HttpExchange(Exchange):
         wire, answers, self._wire, self._answers = self._wire, self._answers, None, None
         if wire is not None and answers is not None:
             answers.exchange = None
-            wire.release(reusable=self._complete and self._reusable and not self._paused)
+            wire.release(reusable=self._complete and self._reusable and not self._paused, surplus=self._surplus)
             self._error = self._error or EngineBrokeError("the exchange was closed")
 
     def feed(self, data: bytes | memoryview) -> None:
@@ -229,7 +230,7 @@ class HttpExchange(Exchange):
         except httptools.HttpParserUpgrade:
             self._fail(EngineBrokeError("it switched to another protocol, unasked"))
         except httptools.HttpParserError as error:
-            self._reusable = False
+            self._exceed()
             cause = f"not valid HTTP: {error}"
             if not self.status and bytes(data[:2]) == TLS_ALERT:
                 cause = "TLS; its url must begin with https://"
@@ -264,7 +265,12 @@ class HttpExchange(Exchange):
 
     def on_message_begin(self) -> None:
         """An answer begins; a second one was not asked for."""
+        self._exceed()
+
+    def _exceed(self) -> None:
+        """Take note of bytes that are no part of this answer, where it is whole."""
         self._reusable = False
+        self._surplus = self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header line, or a trailer, which is dropped."""

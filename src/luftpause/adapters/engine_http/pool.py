@@ -12,6 +12,9 @@ from luftpause.adapters.engine_http.connection import Connection
 KEPT_MAX: Final = 256
 """More idle connections to one origin than these are closed."""
 
+DISTRUST_S: Final = 600.0
+"""No connection is kept so long after one on which something came that nobody had asked for."""
+
 
 class Pool:
     """Idle connections to one origin."""
@@ -21,26 +24,34 @@ class Pool:
         self._loop = asyncio.get_running_loop()
         self._idle: list[Connection] = []
         self._reaper: asyncio.TimerHandle | None = None
+        self._distrusted_until = 0.0
 
     def __len__(self) -> int:
         return len(self._idle)
 
     def take(self) -> Connection | None:
-        """Return a connection that is ready for a request, None when there is none."""
+        """Return a connection that is ready for a request, None when there is none.
+
+        One on which something came is left alone: what that is shows when it is read.
+        """
         idle = self._idle
-        while idle:
-            connection = idle.pop()
-            if connection.usable and self._loop.time() - connection.idle_since < self._idle_s:
+        for at in range(len(idle) - 1, -1, -1):
+            connection = idle[at]
+            if self._loop.time() - connection.idle_since >= self._idle_s:
+                del idle[at]
+                connection.abort()
+            elif connection.usable:
+                del idle[at]
                 return connection
-            connection.abort()
         return None
 
     def give_back(self, connection: Connection) -> None:
         """Keep a connection whose exchange is over."""
-        if not connection.usable or len(self._idle) >= KEPT_MAX:
+        now = self._loop.time()
+        if len(self._idle) >= KEPT_MAX or now < self._distrusted_until:
             connection.abort()
             return
-        connection.idle_since = self._loop.time()
+        connection.idle_since = now
         self._idle.append(connection)
         if self._reaper is None:
             self._reaper = self._loop.call_later(self._idle_s, self._reap)
@@ -49,6 +60,17 @@ class Pool:
         """Drop a connection that was lost while it waited, if it did."""
         if connection in self._idle:
             self._idle.remove(connection)
+
+    def distrust(self) -> bool:
+        """Keep no connection for a while; say whether that is new.
+
+        HTTP/1.1 has no names for answers: what comes late on a connection is taken for the answer to its next request.
+        """
+        now = self._loop.time()
+        is_new = now >= self._distrusted_until
+        self._distrusted_until = now + DISTRUST_S
+        self.close()
+        return is_new
 
     def close(self) -> None:
         """Close everything that waits."""

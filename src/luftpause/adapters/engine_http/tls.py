@@ -74,6 +74,10 @@ class TlsSocket:
         """Say whether it is of no use any more."""
         return self._ended or self._transport is None or self._transport.is_closing()
 
+    def get_extra_info(self, name: str) -> object:
+        """Return what the transport below knows."""
+        return None if self._transport is None else self._transport.get_extra_info(name)
+
     def abort(self) -> None:
         """Close the socket at once."""
         if self._transport is not None:

@@ -108,10 +108,10 @@ class ChatStreamReader:
 
 
 def read_chat_answer(body: bytes) -> list[Piece]:
-    """Return the pieces of a whole answer."""
+    """Return the pieces of a whole answer. One that holds a choice is over with it, also where it does not say why."""
     pieces = _Pieces()
     pieces.take_document(body)
-    pieces.announce_calls()
+    pieces.end_document()
     return pieces.collected()
 
 
@@ -206,6 +206,7 @@ class _Pieces:
         self._calls: list[_OpenCall] = []
         self._announced = 0
         self._begun = False
+        self._chose = False
         self._over = False
 
     def collected(self) -> list[Piece]:
@@ -223,9 +224,7 @@ class _Pieces:
         if self._over or not document.strip():
             return
         if document.strip() == b"[DONE]":
-            self.announce_calls()
-            self._found.append(Done())
-            self._over = True
+            self._end()
             return
         try:
             chunk = read_mended(_CHUNK, document)
@@ -240,11 +239,21 @@ class _Pieces:
         except UNREADABLE:  # arguments are read one by one
             self.fail("the engine sent what is no Chat Completions answer")
 
+    def end_document(self) -> None:
+        """Nothing follows the one document that was taken."""
+        if self._chose and not self._over:
+            self._end()
+
     def announce_calls(self) -> None:
         """Begin the calls that have none of their arguments yet: nothing more of their names will come."""
         for call in self._calls if not self._over else ():
             if call.id or call.name:
                 self._announce(call)
+
+    def _end(self) -> None:
+        self.announce_calls()
+        self._found.append(Done())
+        self._over = True
 
     def _take_chunk(self, chunk: _Chunk) -> None:
         if not self._begun:
@@ -252,6 +261,7 @@ class _Pieces:
             self._found.append(Begun(chunk.id or "", chunk.model or ""))
         for choice in chunk.choices or ():
             if not choice.index:
+                self._chose = True
                 self._take_choice(choice)
         usage = _usage_of(chunk.usage)
         if usage is not None:

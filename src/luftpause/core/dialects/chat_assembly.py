@@ -21,6 +21,9 @@ Json: TypeAlias = dict[str, object]
 
 _DONE: Final = b"[DONE]"
 _CHUNK: Final = msgspec.json.Decoder(Json)
+_STOPPED: Final[Json] = {"finish_reason": "stop"}
+"""Why an answer ended whose engine said that it is over, and not why."""
+_CALLED: Final[Json] = {"finish_reason": "tool_calls"}
 _JOINED: Final = ("content", "reasoning_content", "reasoning", "refusal")
 
 
@@ -29,6 +32,11 @@ class _Choice(Protocol):
 
     def take(self, piece: Json) -> None:
         """Add a piece."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether the engine said why it ended."""
         ...
 
     def whole(self, index: int) -> Json:
@@ -79,6 +87,8 @@ class _Assembly(ABC):
             raise UnfitAnswerError("it sent an event that is too long to be put together with the others")
         if not self._choices:
             raise UnfitAnswerError("it sent no answer")
+        if not self._over and not any(choice.finished for choice in self._choices.values()):
+            raise UnfitAnswerError("its answer broke off")
         choices = [self._choices[index].whole(index) for index in sorted(self._choices)]
         return msgspec.json.encode({**self._top, "object": self._kind, "choices": choices})
 
@@ -144,8 +154,13 @@ class _Common:
     """What the choices of both have."""
 
     def __init__(self) -> None:
-        self._rest: Json = {"finish_reason": None}
+        self._rest: Json = {}
         self._logprobs: dict[str, list[object]] = {}
+
+    @property
+    def finished(self) -> bool:
+        """See `_Choice.finished`."""
+        return "finish_reason" in self._rest
 
     def _take_rest(self, piece: Json) -> None:
         for name, value in _object(piece.pop("logprobs", None)).items():
@@ -163,7 +178,13 @@ class _TextChoice(_Common):
         self._take_rest(piece)
 
     def whole(self, index: int) -> Json:
-        return {"text": "".join(self._texts), "index": index, "logprobs": self._logprobs or None, **self._rest}
+        return {
+            "text": "".join(self._texts),
+            "index": index,
+            "logprobs": self._logprobs or None,
+            **_STOPPED,
+            **self._rest,
+        }
 
 
 class _ChatChoice(_Common):
@@ -191,7 +212,8 @@ class _ChatChoice(_Common):
         message: Json = {"role": "", "content": "", **self._message}
         if self._calls:
             message["tool_calls"] = [call for _, call in self._calls]
-        whole: Json = {"index": index, "message": message, **self._rest}
+        ending = _CALLED if self._calls else _STOPPED
+        whole: Json = {"index": index, "message": message, **ending, **self._rest}
         if self._logprobs:
             whole["logprobs"] = self._logprobs
         return whole

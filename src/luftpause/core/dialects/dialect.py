@@ -94,6 +94,13 @@ class Dialect(Protocol):
         """Return what tells a streaming client of a failure after its stream has begun."""
         ...
 
+    def reworded(self, status: int, body: bytes) -> bytes:
+        """Return an engine's refusal in the words by which clients know what to do, empty where its own will do.
+
+        Of an engine that speaks this dialect: `status` and `body` are as it sent them.
+        """
+        ...
+
     def observer(self, *, stream: bool) -> Observer:
         """Return what looks at an answer that is in this dialect."""
         ...

@@ -18,6 +18,7 @@ _UNSEEN_SIGNS: Final = (
     "not a multimodal model",
 )
 """How engines say that their model takes texts only: some with a status that calls it a fault of theirs."""
+TOO_LONG_STATUSES: Final = (400, 413)
 _TOO_LONG_SIGNS: Final = ("context length", "context size", "context window", "context_length")
 
 
@@ -67,6 +68,11 @@ def is_too_long(message: str, code: str = "") -> bool:
     """Say whether a refusal means that the conversation no longer fits into the model's context."""
     signs = f"{message} {code}".lower()
     return any(sign in signs for sign in _TOO_LONG_SIGNS)
+
+
+def tells_too_long(status: int, refusal: EngineRefusal) -> bool:
+    """Say whether a refusal of this status means that the conversation no longer fits into the model's context."""
+    return status in TOO_LONG_STATUSES and is_too_long(refusal.message, f"{refusal.code} {refusal.type}")
 
 
 def is_unseen(message: str) -> bool:

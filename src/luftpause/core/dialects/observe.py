@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 
 from luftpause.core.dialects.event_readers import Events, Reader
 from luftpause.core.dialects.plain_events import PlainEvents
-from luftpause.core.dialects.sse import EventCutter
+from luftpause.core.dialects.sse import EVENT_BYTES_MAX, EventCutter
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
@@ -64,6 +64,13 @@ class Observer(Protocol):
         """Return what was seen up to now."""
         ...
 
+    def broke_off(self) -> bool:
+        """Say whether an answer of which no more comes had neither said that it is over nor why, nor that it failed.
+
+        What was too long to be looked at may have said so.
+        """
+        ...
+
 
 class Findings(Reader, Protocol):
     """What the documents of one answer said, put together."""
@@ -88,12 +95,13 @@ class StreamObserver(Observer):
         events: picks those that are read.
     """
 
-    __slots__ = ("_cutter", "_events", "_findings", "done", "first_token_seen")
+    __slots__ = ("_cutter", "_events", "_findings", "_is_overlooked", "done", "first_token_seen")
 
     def __init__(self, findings: Findings | None = None, events: Events | None = None) -> None:
         self.first_token_seen = False
         self.done = False
         self._cutter = EventCutter()
+        self._is_overlooked = False  # an event was too long to be looked at
         self._findings = findings or _Findings()
         self._events = events or PlainEvents(b'content":"')
 
@@ -103,17 +111,28 @@ class StreamObserver(Observer):
             self.first_token_seen = True
             block = self._cutter.feed(data)
             if block:
+                if len(block) > EVENT_BYTES_MAX:
+                    self._is_overlooked = True
                 self._events.tell(block, self._findings)
                 self.done = self._findings.over
 
     def observed(self) -> Observed:
         """Return what was seen up to now, an unfinished last event included if it can be read."""
+        return self._at_end().observed()
+
+    def broke_off(self) -> bool:
+        """See `Observer.broke_off`."""
+        findings = self._at_end()
+        overlooked = self._is_overlooked or self._cutter.skipped
+        return not (findings.over or overlooked or findings.observed().finish)
+
+    def _at_end(self) -> Findings:
         rest = self._cutter.rest()
         if not rest:
-            return self._findings.observed()
+            return self._findings
         findings = self._findings.copy()
         self._events.tell(rest, findings)
-        return findings.observed()
+        return findings
 
 
 class BodyObserver(Observer):
@@ -141,6 +160,10 @@ class BodyObserver(Observer):
     def observed(self) -> Observed:
         """Return what the document says; nothing while it is not whole."""
         return self._read(b"".join(self._pieces))
+
+    def broke_off(self) -> bool:
+        """See `Observer.broke_off`. A document shows by itself where it ends."""
+        return False
 
 
 def observe_body(body: bytes) -> Observed:
@@ -199,7 +222,8 @@ class _OddAnswer(Struct):
 
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
 _ODD_ANSWER: Final = msgspec.json.Decoder(_OddAnswer)
-_DONE: Final = b"[DONE]"
+DONE: Final = b"[DONE]"
+"""Says in any dialect that a stream is over: engines send it after other last events, too."""
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
 
@@ -238,7 +262,7 @@ class _Findings(Findings):
 
     def take(self, document: bytes) -> bool:
         """See `Reader.take`."""
-        if not document.startswith(b"{") and document.strip() == _DONE:
+        if not document.startswith(b"{") and document.strip() == DONE:
             self.over = True
             return False
         try:

@@ -67,6 +67,11 @@ class OpenAiChat:
         """See `Dialect.error_event`."""
         return b"data: " + openai_error(failure) + b"\n\n"
 
+    def reworded(self, status: int, body: bytes) -> bytes:
+        """See `Dialect.reworded`."""
+        del status, body
+        return b""
+
     def observer(self, *, stream: bool) -> Observer:
         """See `Dialect.observer`."""
         return StreamObserver() if stream else BodyObserver()

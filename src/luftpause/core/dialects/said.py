@@ -27,6 +27,9 @@ TEXT_CHARS_MIN: Final = 48
 """A shorter answer alone identifies nothing: many conversations have it."""
 TEXT_CHARS_MAX: Final = 64 * 1024
 """A longer answer is not looked at."""
+_REPEATED_OTHERWISE: Final = ("\nAction Input:", "\nObservation:")
+"""What follows is not repeated as it was said by harnesses that have calls written as text: LlamaIndex writes arguments
+anew, crewai adds what came of a call to the very answer that made it."""
 
 
 class Utterance(Struct, frozen=True):
@@ -78,6 +81,8 @@ def marks_of_answer(said: Said, text: str | None, *, has_calls: bool) -> tuple[M
 
 
 def _text_marks(before: bytes, text: str, scope: str) -> tuple[Mark, ...]:
+    for word in _REPEATED_OTHERWISE:
+        text = text.partition(word)[0].rstrip()
     if not text or len(text) > TEXT_CHARS_MAX:
         return ()
     whole = _mark("a", before, _entry("assistant", text))

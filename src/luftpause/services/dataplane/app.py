@@ -7,8 +7,7 @@ their ports, and nothing of sockets, tokens or hosts: its server and `DoorGuard`
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from types import ModuleType
+from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Final
 
 from luftpause.core.dialects import openai_models
@@ -41,14 +40,8 @@ from luftpause.telemetry.exposition import counts_of, rendered
 RUNS: Final = "/v1/runs/"
 MODELS: Final = "/v1/models"
 GEMINI_MODELS: Final = "/v1beta/models"
-_SHAPES: Final = {
-    MODELS: (openai_models, dialect_at(MODELS)),
-    GEMINI_MODELS: (gemini_models, dialect_at(GEMINI_MODELS)),
-}
-"""How models are told of, and that there is no such one, by path."""
-_ANTHROPIC_SHAPE: Final = (anthropic_models, dialect_at("/v1/messages"))
-_ANTHROPIC_SIGN: Final = b"anthropic-version"
-"""The header by which a client of Anthropic's is known, whose list of models stands at OpenAI's path."""
+_SHAPES: Final = {"messages": anthropic_models, "gemini": gemini_models}
+"""How models are told of, by dialect; all others as OpenAI tells of them."""
 _HEALTHY: Final = b'{"status":"ok"}'
 _HELLO: Final = b'{"service":"luftpause dataplane"}'
 PATH_SHOWN_MAX: Final = 100
@@ -187,8 +180,7 @@ class Dataplane:
         if answer is not None and method in ("GET", "HEAD"):
             await answer(send, run)
         elif is_model and method in ("GET", "HEAD"):
-            told = _ANTHROPIC_SHAPE if listing == MODELS and _ANTHROPIC_SIGN in headers else _SHAPES[listing]
-            await self._models(send, run, told, model)
+            await self._models(send, run, dialect_at(path, headers), model)
         elif is_turn and b"sec-websocket-key" in headers:
             await _refuse_websocket(send, run, path)
         elif path.startswith(RUNS) and method == "DELETE":
@@ -197,7 +189,7 @@ class Dataplane:
             is_told = answer is not None or (is_model and ":" not in (model or ""))  # M:VERB is no model
             allowed = b"GET, HEAD" if is_told else b"POST" if is_turn else b"DELETE"
             known = is_told or is_turn or path.startswith(RUNS)
-            await _refuse_route(send, run, path, method, allowed if known else b"")
+            await _refuse_route(send, run, path, method, allowed if known else b"", headers)
 
     async def _hello(self, send: Send, run: RunId) -> None:
         await send_body(send, run, _HELLO)
@@ -213,9 +205,9 @@ class Dataplane:
         else:
             await send_body(send, run, rendered(counts), content_type=self._metrics.content_type)
 
-    async def _models(self, send: Send, run: RunId, told: tuple[ModuleType, Dialect], named: str | None) -> None:
+    async def _models(self, send: Send, run: RunId, dialect: Dialect, named: str | None) -> None:
         """Tell of all models, or of one that is named, in the shape that its client knows."""
-        shape, dialect = told
+        shape = _SHAPES.get(dialect.name, openai_models)
         models = await self._served(send, run, dialect)
         if models is None:
             return
@@ -262,7 +254,7 @@ class Dataplane:
 
 def _model_at(path: str) -> tuple[str, str | None]:
     """Return the listing of models that a path belongs to, empty without one; and the model that it names, if any."""
-    for listing in _SHAPES:
+    for listing in (MODELS, GEMINI_MODELS):
         if path == listing:
             return listing, None
         if path.startswith(f"{listing}/"):
@@ -296,17 +288,19 @@ async def _refuse_websocket(send: Send, run: RunId, path: str) -> None:
     await send_failure(send, run, failure, dialect=dialect_at(path), more=more)
 
 
-async def _refuse_route(send: Send, run: RunId, path: str, method: str, allowed: bytes) -> None:
+async def _refuse_route(
+    send: Send, run: RunId, path: str, method: str, allowed: bytes, headers: Container[bytes]
+) -> None:
     """Answer 405 where the path is known, else 404."""
     shown = path[:PATH_SHOWN_MAX]
     if allowed:
         message = f"{method} is not allowed on {shown!r}, only {allowed.decode()}"
         failure = Failure(code=FailureCode.METHOD_NOT_ALLOWED, message=message)
-        await send_failure(send, run, failure, dialect=dialect_at(path), more=((b"allow", allowed),))
+        await send_failure(send, run, failure, dialect=dialect_at(path, headers), more=((b"allow", allowed),))
         return
     failure = Failure(code=FailureCode.NOT_FOUND, message=f"there is no route {shown!r} here: {_way_out(path)}")
     meant = path[path.index("/", 1) :] if path.startswith(_TWICE) else path
-    await send_failure(send, run, failure, dialect=dialect_at(meant))
+    await send_failure(send, run, failure, dialect=dialect_at(meant, headers))
 
 
 def _way_out(path: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from luftpause.core.dialects.answer_text import AnswerText
 from luftpause.core.dialects.dialect import UnfitAnswerError, WayBack
-from luftpause.core.dialects.engine_refusals import redirected
+from luftpause.core.dialects.engine_refusals import TOO_LONG_STATUSES, redirected
 from luftpause.core.dialects.failures import Failure, FailureCode
 from luftpause.core.dialects.observe import Observer
 from luftpause.core.dialects.said import Said, marks_of_answer
@@ -25,6 +25,7 @@ RETRY_AFTER_S_MAX: Final = 3600.0
 BUSY_PAUSE_S: Final = 1.0
 """A busy engine is asked again after this, or later if it says so. One that names no time or none at all waits too."""
 BUSY_PAUSE_S_MAX: Final = 300.0
+_WAIT_FOR_WORDS: Final = ("messages", "responses")
 REFUSAL_BYTES_MAX: Final = 64 * 1024
 """So much of an engine's refusal is read to be said in other words."""
 SHUT_DOWN: Final = Failure(
@@ -59,15 +60,17 @@ def pause_s(exchange: Exchange) -> float:
     return min(retry_after_s(exchange) or BUSY_PAUSE_S, BUSY_PAUSE_S_MAX)
 
 
-def is_odd_refusal(exchange: Exchange) -> bool:
+def is_odd_refusal(exchange: Exchange, dialect: str) -> bool:
     """Say whether an answer is looked at before it is passed on, where that could be done unseen.
 
-    It sends its client away, or is a failure of a status that its words may not deserve, and short enough to be read.
+    It sends its client away, or is a failure of a status that its words may not deserve, or in a dialect, given by its
+    name, whose clients wait for certain words, and short enough to be read.
     """
     if 300 <= exchange.status < 400:
         return True
     length = dict(exchange.headers).get(b"content-length", b"")
-    return exchange.status == 500 and length.isdigit() and len(length) < 10 and int(length) <= REFUSAL_BYTES_MAX
+    is_odd = exchange.status == 500 or (exchange.status in TOO_LONG_STATUSES and dialect in _WAIT_FOR_WORDS)
+    return is_odd and length.isdigit() and len(length) < 10 and int(length) <= REFUSAL_BYTES_MAX
 
 
 def check_stays(exchange: Exchange) -> None:

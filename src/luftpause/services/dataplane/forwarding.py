@@ -1,6 +1,7 @@
 """In which words a placed turn goes to its engine, and how the answer comes back from them.
 
-An engine that speaks the client's dialect gets the client's bytes. One that does not gets the same in Chat Completions.
+An engine that speaks the client's dialect gets the client's bytes. One that does not gets the same in Chat Completions;
+so do those that would leave out or refuse the files in it: see `files`.
 llama-server, which may not notice that a client without a stream left, is asked for a stream of a chat or completion by
 every such client, unless it streams no such answer.
 Knows neither sockets nor the scheduler.
@@ -15,12 +16,13 @@ import msgspec
 from luftpause.core.dialects.chat_assembly import ChatAssembly, CompletionAssembly
 from luftpause.core.dialects.dialect import Dialect, TranslatedDialect, WayBack
 from luftpause.core.dialects.edits import ALL_EDITS, Edit, with_members
+from luftpause.core.dialects.files import holds_files
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError, read_members
 from luftpause.core.dialects.said import Said
 from luftpause.core.dialects.single_request import CHAT_PATH, Sent, SingleRequest
 from luftpause.core.dialects.ways_back import Assembles
-from luftpause.core.model.replicas import EngineKind, Placement
+from luftpause.core.model.replicas import ON_ONE_MACHINE, EngineKind, Placement
 from luftpause.ports.engines import EngineRequest, Header
 
 COMPLETIONS: Final = "/v1/completions"
@@ -142,6 +144,8 @@ def _said(asked: Asked, placement: Placement, *, speaks: bool, turn: str, allowe
         if not unnoticed or _is_never_streamed(asked.body):
             return Forwarded(request=_request(asked, CHAT_PATH, asked.body), back=None)
         return _as_stream(asked, asked.body, ChatAssembly, allowed)
+    if speaks and placement.engine in ON_ONE_MACHINE and holds_files(dialect.name, asked.body):
+        speaks = False
     if isinstance(dialect, SingleRequest):
         sent = dialect.sent(asked.target, asked.body, placement, speaks=speaks)
         return _single(asked, sent, allowed, unnoticed=unnoticed)

@@ -12,14 +12,15 @@ from typing import Final
 from luftpause.core.dialects.answer_text import AnswerText
 from luftpause.core.dialects.chat_said import text_in_chat_answer
 from luftpause.core.dialects.dialect import UnfitAnswerError, WayBack
+from luftpause.core.dialects.files import file_in_chat, unreadable
 from luftpause.core.dialects.observe import BodyObserver, Observer, StreamObserver
 from luftpause.core.dialects.said import Said
 from luftpause.core.dialects.ways_back import PiecedTranslation, way_back
 from luftpause.core.model.ids import TurnId
-from luftpause.core.model.replicas import Placement
+from luftpause.core.model.replicas import ON_ONE_MACHINE, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.engines import EngineBrokeError, Exchange
-from luftpause.services.dataplane.endings import asking, ending_of, marked
+from luftpause.services.dataplane.endings import asking, ending_of, is_odd_refusal, marked
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, is_event_stream
 
 WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -30,6 +31,7 @@ REFUSAL_S: Final = 5.0
 """So long an engine may take to say why it refuses."""
 
 _CODING_SHOWN_MAX: Final = 40
+_BAD_REQUEST: Final = (400, 415, 422)
 
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
@@ -42,6 +44,7 @@ class PassingAnswer:
         stream: whether it comes as server-sent events.
         back: how it becomes the client's; None where it is that as it comes.
         observer: what looks at it; None where it is a failure, which nothing looks at.
+        unread: what its engine could not read, for people, where that may be why it refused; empty else.
     """
 
     __slots__ = (
@@ -56,6 +59,7 @@ class PassingAnswer:
         "observer",
         "placement",
         "stream",
+        "unread",
     )
 
     def __init__(self, asked: Asked, forwarded: Forwarded, placement: Placement, exchange: Exchange) -> None:
@@ -66,6 +70,7 @@ class PassingAnswer:
         if self.stream != asked.stream and exchange.status < 300:
             self.back = way_back(forwarded.back, forwarded.assembles, wants_stream=asked.stream, is_stream=self.stream)
         self.observer = _observer(asked, self.back, exchange, stream=self.stream)
+        self.unread = _unread(asked, placement, exchange)
         self._timer: asyncio.TimerHandle | None = None
         self._is_measured = any(name == b"content-length" for name, _ in exchange.headers)
         self._dialect = asked.dialect.name
@@ -119,12 +124,30 @@ class PassingAnswer:
         Raises:
             UnfitAnswerError: it is compressed, which its engine was asked not to do.
         """
-        if self.back is None or self.observer is None:
-            return
-        for name, value in self.exchange.headers:
-            if name == b"content-encoding" and value.lower() != b"identity":
-                coding = value.decode("ascii", "backslashreplace")[:_CODING_SHOWN_MAX]
-                raise UnfitAnswerError(f"its answer is compressed ({coding}), although it was asked not to do that")
+        coding = "" if self.back is None or self.observer is None else _coding(self.exchange)
+        if coding:
+            raise UnfitAnswerError(f"its answer is compressed ({coding}), although it was asked not to do that")
+
+    @property
+    def may_be_reworded(self) -> bool:
+        """Whether a refusal has to be read before it is passed on."""
+        return self.back is not None or bool(self.unread) or is_odd_refusal(self.exchange, self._dialect)
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether it ended as it came without having said that it is over, as far as it can be looked at."""
+        return (
+            self.back is None and self.observer is not None and self.observer.broke_off() and not _coding(self.exchange)
+        )
+
+    def check_whole(self) -> None:
+        """Refuse an answer that was passed on to its end and was not whole.
+
+        Raises:
+            EngineBrokeError: it broke off.
+        """
+        if self.broke_off:
+            raise EngineBrokeError("its answer broke off: it told neither a finish reason nor that it is over")
 
     def linger(self) -> None:
         """Give the engine a while to end, once it is clear how the turn did; then it is not waited for any longer.
@@ -205,6 +228,22 @@ async def read_up_to(exchange: Exchange, limit: int) -> bytes:
     while sum(map(len, pieces)) < limit and (data := await exchange.read()):
         pieces.append(data)
     return b"".join(pieces)[:limit]
+
+
+def _coding(exchange: Exchange) -> str:
+    """Return how an answer is compressed, for people; empty where it is not."""
+    for name, value in exchange.headers:
+        if name == b"content-encoding" and value.lower() != b"identity":
+            return value.decode("ascii", "backslashreplace")[:_CODING_SHOWN_MAX]
+    return ""
+
+
+def _unread(asked: Asked, placement: Placement, exchange: Exchange) -> str:
+    """Return what an engine could not read, for people, where that may be why it refused; empty else."""
+    if asked.dialect.name != CHAT or exchange.status not in _BAD_REQUEST or placement.engine not in ON_ONE_MACHINE:
+        return ""
+    file = file_in_chat(asked.body)
+    return f" ({unreadable(file)})" if file else ""
 
 
 def _observer(asked: Asked, back: WayBack | None, exchange: Exchange, *, stream: bool) -> Observer | None:

@@ -3,6 +3,7 @@
 What is no conversation stands alone, in no run: `core/dialects/single_request.py`.
 """
 
+from collections.abc import Container
 from typing import Final
 
 from luftpause.core.dialects.anthropic_messages.count_tokens import CountTokens
@@ -44,6 +45,12 @@ _ELSEWHERE: Final = _DIALECTS["/v1/chat/completions"]
 _GEMINI_ARRAYS: Final = Gemini(events=False)
 _GEMINI_EVENTS: Final = Gemini(events=True)
 _GEMINI_COUNTS: Final = GeminiCountTokens()
+_SIGNS: Final[dict[bytes, Dialect]] = {
+    b"anthropic-version": _DIALECTS["/v1/messages"],
+    b"x-goog-api-key": _GEMINI_ARRAYS,
+    b"x-goog-api-client": _GEMINI_ARRAYS,
+}
+"""Headers by which clients are known that share paths with OpenAI's."""
 TURN_ROUTES: Final = (*_DIALECTS, "/v1beta/models/MODEL:generateContent")
 """The routes that the turns of runs are posted to, as a person reads them."""
 
@@ -63,14 +70,18 @@ def dialect_for(path: str, query: bytes = b"") -> Dialect | None:
     return dialect
 
 
-def dialect_at(path: str) -> Dialect:
-    """Return whose client it must be that asks for a path: that of its dialect, or of the one above it, else Chat's."""
+def dialect_at(path: str, headers: Container[bytes] = ()) -> Dialect:
+    """Return whose client it must be that asks for a path.
+
+    That of the path's dialect, or of the one above it; else the one that its headers show, else Chat's.
+    """
     dialect = dialect_for(path)
     if dialect is not None:
         return dialect
     if is_below(path):
         return _GEMINI_ARRAYS
-    return next((each for above, each in _DIALECTS.items() if path.startswith(f"{above}/")), _ELSEWHERE)
+    above = next((each for route, each in _DIALECTS.items() if path.startswith(f"{route}/")), None)
+    return above or next((each for sign, each in _SIGNS.items() if sign in headers), _ELSEWHERE)
 
 
 def error_at(path: str, failure: Failure) -> bytes:

@@ -31,7 +31,6 @@ from luftpause.services.dataplane.endings import (
     REFUSAL_BYTES_MAX,
     SHUT_DOWN,
     check_stays,
-    is_odd_refusal,
     pause_s,
 )
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, forward
@@ -201,6 +200,7 @@ class TurnCourse(Sink, Answering, Waiting):
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
             await self._answering(answer)
+            answer.check_whole()
         except (EngineBrokeError, UnfitAnswerError) as error:
             cause = self._engine_failed(placement, error)
             await self._break_off(Failure(code=FailureCode.ENGINE_FAILED, message=cause), cause)
@@ -211,7 +211,7 @@ class TurnCourse(Sink, Answering, Waiting):
         answer.check_readable()
         if self._head_sent and self._wants_stream:
             answer.become_stream()
-        if answer.observer is None and (self._head_sent or answer.back is not None or is_odd_refusal(answer.exchange)):
+        if answer.observer is None and (self._head_sent or answer.may_be_reworded):
             return self._refuse(answer)
         if answer.back is not None and not (self._wants_stream and answer.stream):
             return self._answer_whole(answer)
@@ -254,7 +254,7 @@ class TurnCourse(Sink, Answering, Waiting):
             data += answer.end()
         if data or is_last:  # comments of the engine, for one, are no sign of life in other words
             self._stop_keepalive()
-        if is_last:
+        if is_last and not answer.broke_off:
             self._end(answer)
             self._over = True
             line.end(data)
@@ -306,8 +306,8 @@ class TurnCourse(Sink, Answering, Waiting):
         answer.linger()
         body = await read_up_to(exchange, REFUSAL_BYTES_MAX)
         said = read_refusal(exchange.status, body).message
-        if is_unseen(said):  # some engines call it a fault of theirs, and their clients try again
-            await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=f"engine {replica}: {said}"))
+        if answer.unread or is_unseen(said):  # some engines call it a fault of theirs, and their clients try again
+            await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=f"engine {replica}: {said}{answer.unread}"))
             return
         if self._head_sent:
             message = f"engine {replica}: status {exchange.status}: {body.decode('utf-8', 'replace').strip()}"
@@ -316,13 +316,13 @@ class TurnCourse(Sink, Answering, Waiting):
         self._over = True
         self._stop_keepalive()
         self._counts.answered(str(exchange.status))
-        if answer.back is None:
+        words = (self._dialect.reworded if answer.back is None else answer.back.error)(exchange.status, body)
+        if words:
+            more = reframed(exchange.headers)
+            await send_body(self._call.send, self._known_run, words, status=exchange.status, more=more)
+        else:
             self._send_head(exchange.status, exchange.headers)
             self._call.line.end(body)
-            return
-        said_so = answer.back.error(exchange.status, body)
-        more = reframed(exchange.headers)
-        await send_body(self._call.send, self._known_run, said_so, status=exchange.status, more=more)
 
     def _step_back(self, answer: PassingAnswer) -> float:
         """End a turn whose engine is busy, and return after how many seconds to offer it again."""

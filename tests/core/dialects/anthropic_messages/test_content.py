@@ -12,6 +12,9 @@ def document(source: object, **members: object) -> dict[str, object]:
     return {"type": "document", "source": source, **members}
 
 
+PDF = document({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="})
+
+
 @pytest.mark.parametrize(
     ("block", "url"),
     [
@@ -33,6 +36,7 @@ def test_pictures_become_urls(block: object, url: str) -> None:
             document({"type": "text", "media_type": "text/plain", "data": "red"}, title="T", context="C"),
             "T\n\nC\n\nred",
         ),
+        (document({"type": "base64", "media_type": "text/markdown", "data": "cmVk"}, title="T"), "T\n\nred"),
         (document({"type": "content", "content": "red"}), "red"),
         (document({"type": "content", "content": [text("red"), text("blue")]}), "red\n\nblue"),
         ({"type": "search_result", "title": "T", "source": "s", "content": [text("red")]}, "T\n\nred"),
@@ -46,8 +50,15 @@ def test_documents_that_are_text_become_text(block: object, content: str) -> Non
     ("block", "named"),
     [
         (image(type="file", file_id="f"), "source of type 'file'"),
-        (document({"type": "base64", "media_type": "application/pdf", "data": "x"}), "source of type 'base64'"),
-        (document({"type": "url", "url": "https://papers.example/a.pdf"}), "source of type 'url'"),
+        (PDF, "a file of type 'application/pdf', .* send the file's text"),
+        (PDF | {"title": "a.pdf"}, "the file 'a.pdf' of type 'application/pdf'"),
+        (
+            document({"type": "url", "url": "https://papers.example/a.pdf"}),
+            "a document at 'https://papers.example/a.pdf'",
+        ),
+        (document({"type": "file", "file_id": "f"}), "source of type 'file', .* send the file's text"),
+        ({"type": "container_upload", "file_id": "f"}, "a file in a container"),
+        (result("a", [PDF]), "a file of type 'application/pdf'"),
         ({"type": "image"}, "no readable source"),
         ({"type": "image", "source": 3}, "no readable source"),
         (result("a", 3), "no readable content"),

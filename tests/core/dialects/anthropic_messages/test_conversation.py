@@ -147,8 +147,8 @@ def test_an_assistant_that_said_nothing_is_left_out() -> None:
     ("message", "named"),
     [
         ({"role": "tool", "content": "x"}, "the role 'tool'"),
-        (assistant({"type": "mcp_tool_use", "id": "s", "name": "x"}), "'mcp_tool_use'"),
-        (user({"type": "container_upload", "file_id": "f"}), "'container_upload'"),
+        (assistant({"type": "connector_text"}), "'connector_text'"),
+        (user({"type": "container_upload", "file_id": "f"}), "a file in a container"),
         ({"role": "system", "content": [PIXEL]}, "'image'"),
     ],
 )
@@ -157,9 +157,12 @@ def test_what_cannot_be_said_is_refused_by_name(message: object, named: str) -> 
         messages_of(HELLO, message)
 
 
-def test_what_ran_at_anthropic_is_left_out_of_the_history() -> None:
-    used = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
-    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
-    assert messages_of(HELLO, assistant(used, found, text("It rains.")), HELLO) == messages_of(
+@pytest.mark.parametrize(
+    ("used", "found"), [("server_tool_use", "web_search_tool_result"), ("mcp_tool_use", "mcp_tool_result")]
+)
+def test_what_ran_at_anthropic_is_left_out_of_the_history(used: str, found: str) -> None:
+    ran = {"type": used, "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+    told = {"type": found, "tool_use_id": "srvtoolu_1", "content": []}
+    assert messages_of(HELLO, assistant(ran, told, text("It rains.")), HELLO) == messages_of(
         HELLO, assistant(text("It rains.")), HELLO
     )

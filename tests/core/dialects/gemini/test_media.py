@@ -35,10 +35,13 @@ def test_sound(kind: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("part", "what"),
     [
-        ({"inlineData": {"mimeType": "application/pdf", "data": ""}}, "data of type 'application/pdf'"),
+        ({"inlineData": {"mimeType": "application/pdf", "data": ""}}, "a file of type 'application/pdf'"),
         ({"fileData": {"mimeType": "image/png", "fileUri": "gs://bucket/a"}}, "no web address"),
-        ({"fileData": {"mimeType": "video/mp4", "fileUri": "https://example.org/a"}}, "a file of type 'video/mp4'"),
-        ({"fileData": {"fileUri": "https://example.org/a"}}, "a file of type ''"),
+        (
+            {"fileData": {"mimeType": "video/mp4", "fileUri": "https://example.org/a"}},
+            "of type 'video/mp4', and",
+        ),
+        ({"fileData": {"fileUri": "https://example.org/a"}}, "the file 'https://example.org/a', and this"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(part: Object, what: str) -> None:

@@ -186,7 +186,7 @@ def test_a_search_for_tools_makes_what_it_found_callable() -> None:
         ({"type": "computer_call_output", "call_id": "c", "output": "x"}, "'computer_call_output'"),
         ({"type": "compaction", "encrypted_content": "x"}, "'compaction'"),
         ({"type": "message", "role": "critic", "content": "x"}, "'critic'"),
-        (message("user", {"type": "input_file", "file_id": "f"}), "'input_file'"),
+        (message("user", {"type": "input_file", "file_id": "f"}), "an `input_file` names a file by its id, and"),
         (message("user", {"type": "input_image", "file_id": "f"}), "no `image_url`"),
         ({"type": "function_call_output", "output": "x"}, "no `call_id`"),
         ({"type": "function_call", "name": "x", "arguments": "{}"}, "no `call_id`"),

@@ -119,7 +119,7 @@ def test_the_time_is_taken_from_the_first_document() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", "ended before it was whole"),
+        (b"", "broke off"),
         (b"<html>", "no Chat Completions answer"),
         (b'{"error": {"message": "no room", "code": 503}}', "no room"),
         (b'{"choices": [{"message": {"content": "x"}, "finish_reason": "abort"}]}', "gave up: abort"),

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.anthropic_messages.request import NULL, Block, unspeakable
+from luftpause.core.dialects.files import NAME_CHARS_MAX, named, text_of, unreadable
 from luftpause.core.dialects.request import BadRequestError
 
 BETWEEN: Final = "\n\n"
@@ -45,6 +46,8 @@ def parts_of(block: Block) -> list[Part]:
         return _document(block)
     if block.type == "search_result":
         return [text_part(block.title or ""), *(part for each in result_blocks(block) for part in parts_of(each))]
+    if block.type == "container_upload":
+        raise unreadable("a message names a file in a container")
     raise unspeakable(f"a user message holds a block of type {block.type!r}")
 
 
@@ -91,7 +94,11 @@ def _image_url(source: _Source) -> str:
 
 
 def _document(block: Block) -> list[Part]:
-    """Return a document that is text; engines read no other."""
+    """Return a document that is text.
+
+    Raises:
+        BadRequestError: it is none, or lies elsewhere.
+    """
     source = _source(block)
     heading = [text_part(text) for text in (block.title, block.context) if text]
     if source.type == "text":
@@ -99,4 +106,11 @@ def _document(block: Block) -> list[Part]:
     if source.type == "content":
         inner = result_blocks(Block(type="document", content=source.content))
         return [*heading, *(part for each in inner for part in parts_of(each))]
-    raise unspeakable(f"a document comes from a source of type {source.type!r}")
+    if source.type == "base64":
+        text = text_of(source.media_type, source.data)
+        if text is not None:
+            return [*heading, text_part(text)]
+        raise unreadable(f"a message holds {named(block.title, source.media_type)}")
+    if source.type == "url":
+        raise unreadable(f"a message shows a document at {source.url[:NAME_CHARS_MAX]!r}")
+    raise unreadable(f"a document comes from a source of type {source.type!r}")

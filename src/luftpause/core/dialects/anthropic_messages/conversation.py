@@ -24,8 +24,9 @@ from luftpause.core.dialects.anthropic_messages.request import NULL, Block, Mess
 _BILLING: Final = "x-anthropic-billing-header:"
 """Begins a block that Claude Code puts first. It is no instruction, and differs from run to run."""
 
+_SERVER_CALLS: Final = ("server_tool_use", "mcp_tool_use")
 _SERVER_RESULT: Final = "_tool_result"
-"""Ends the types of blocks in an assistant's message that hold what Anthropic's servers found or ran."""
+"""Types of blocks in an assistant's message, and how those of others end, that tell what Anthropic's servers ran."""
 _TOOL_CHANGES: Final = ("tool_addition", "tool_removal")
 
 _Said: TypeAlias = dict[str, object]
@@ -171,4 +172,4 @@ def _is_silent(block: Block) -> bool:
     It is empty, or only Anthropic can decipher it, or it says what a tool did that ran there: of that the text tells.
     """
     empty = {"text": not block.text, "thinking": not block.thinking, "redacted_thinking": True}
-    return empty.get(block.type, block.type == "server_tool_use" or block.type.endswith(_SERVER_RESULT))
+    return empty.get(block.type, block.type in _SERVER_CALLS or block.type.endswith(_SERVER_RESULT))

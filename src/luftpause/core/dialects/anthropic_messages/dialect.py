@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.anthropic_messages.errors import engine_refusal, error_body, error_event
+from luftpause.core.dialects.anthropic_messages.errors import engine_refusal, error_body, error_event, reworded
 from luftpause.core.dialects.anthropic_messages.from_chat import PING, StreamBack, WholeBack
 from luftpause.core.dialects.anthropic_messages.observe import MessagesStreamObserver, observe_message, text_in_message
 from luftpause.core.dialects.anthropic_messages.request import read_request
@@ -63,6 +63,10 @@ class AnthropicMessages:
     def error_event(self, failure: Failure) -> bytes:
         """See `Dialect.error_event`."""
         return error_event(error_body(failure))
+
+    def reworded(self, status: int, body: bytes) -> bytes:
+        """See `Dialect.reworded`."""
+        return reworded(status, body)
 
     def observer(self, *, stream: bool) -> Observer:
         """See `Dialect.observer`."""

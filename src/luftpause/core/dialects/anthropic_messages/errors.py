@@ -4,7 +4,13 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.dialects.engine_refusals import MESSAGE_CHARS_MAX, is_too_long, read_refusal
+from luftpause.core.dialects.engine_refusals import (
+    MESSAGE_CHARS_MAX,
+    TOO_LONG_STATUSES,
+    is_too_long,
+    read_refusal,
+    tells_too_long,
+)
 from luftpause.core.dialects.failures import Failure
 
 _TYPES: Final = {
@@ -41,7 +47,7 @@ def engine_error(status: int, message: str, code: str = "") -> bytes:
 
     A conversation that no longer fits is told in the words by which clients know that they have to shorten it.
     """
-    if status in (400, 413) and not message.startswith(_TOO_LONG) and is_too_long(message, code):
+    if status in TOO_LONG_STATUSES and not message.startswith(_TOO_LONG) and is_too_long(message, code):
         message = _TOO_LONG + message
     return _written(error_type(status), message[:MESSAGE_CHARS_MAX], code)
 
@@ -55,6 +61,13 @@ def engine_refusal(status: int, body: bytes) -> bytes:
     """
     refusal = read_refusal(status, body)
     return engine_error(status, refusal.message, refusal.code or refusal.type or "")
+
+
+def reworded(status: int, body: bytes) -> bytes:
+    """Return the refusal of an engine that speaks this dialect, where clients wait for other words; else nothing."""
+    refusal = read_refusal(status, body)
+    is_told = refusal.message.startswith(_TOO_LONG)
+    return engine_refusal(status, body) if not is_told and tells_too_long(status, refusal) else b""
 
 
 def _written(kind: str, message: str, code: str) -> bytes:

@@ -234,9 +234,10 @@ class WholeBack:
         """
         if len(self._body) > ANSWER_BYTES_MAX:
             raise UnfitAnswerError("the engine's answer is too long to be translated")
-        for piece in read_chat_answer(bytes(self._body)):
+        pieces = read_chat_answer(bytes(self._body))
+        for piece in pieces:
             self._answer.take(piece)
-        self._answer.over(done=False)
+        self._answer.over(done=Done() in pieces)
         failure = self._answer.failure
         if failure is not None:
             raise UnfitAnswerError(failure.message)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.marked_events import MarkedEvents, Marker
-from luftpause.core.dialects.observe import TOOL_CALLS_MAX, Findings, Observed, StreamObserver, error_said
+from luftpause.core.dialects.observe import DONE, TOOL_CALLS_MAX, Findings, Observed, StreamObserver, error_said
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
@@ -93,7 +93,7 @@ _EVENT: Final = msgspec.json.Decoder(_Event)
 _BLOCK: Final = msgspec.json.Decoder(_Block | None)
 _MESSAGE: Final = msgspec.json.Decoder(_Message | None)
 _USAGE: Final = msgspec.json.Decoder(_Usage | None)
-_WORDS: Final = (b'"message_start"', b'"tool_use"', b'"message_delta"', b'"message_stop"', b'"error"')
+_WORDS: Final = (b'"message_start"', b'"tool_use"', b'"message_delta"', b'"message_stop"', b'"error"', DONE)
 _MARKERS: Final = tuple(map(Marker, _WORDS))
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
@@ -130,6 +130,9 @@ class _Findings(Findings):
 
     def take(self, document: bytes) -> bool:
         """See `Reader.take`: none of its events is passed over for another."""
+        if document.strip() == DONE:
+            self.over = True
+            return False
         try:
             self._take_event(_EVENT.decode(document), document)
         except _UNREADABLE:

@@ -75,6 +75,11 @@ class Gemini:
         body = self.error(failure)
         return failure_event(body) if self._events else b"[" + body + b"]"
 
+    def reworded(self, status: int, body: bytes) -> bytes:
+        """See `Dialect.reworded`."""
+        del status, body
+        return b""
+
     def observer(self, *, stream: bool) -> Observer:
         """See `Dialect.observer`. What an engine answers is Chat Completions."""
         return StreamObserver() if stream else BodyObserver()

@@ -267,8 +267,9 @@ class WholeBack:
         """
         if len(self._body) > ANSWER_BYTES_MAX:
             raise UnfitAnswerError("the engine's answer is too long to be translated")
-        parts = [part for part in map(self._answer.take, read_chat_answer(bytes(self._body))) if part is not None]
-        self._answer.over(done=False)
+        pieces = read_chat_answer(bytes(self._body))
+        parts = [part for part in map(self._answer.take, pieces) if part is not None]
+        self._answer.over(done=Done() in pieces)
         failure = self._answer.failure
         if failure is not None:
             raise UnfitAnswerError(failure.message)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from luftpause.core.dialects.gemini.request import Blob, FileData, Part, unspeakable
+from luftpause.core.dialects.files import named, text_at, text_of, unreadable
+from luftpause.core.dialects.gemini.request import Blob, FileData, Part
 
 Piece: TypeAlias = Mapping[str, object]
 
@@ -41,15 +42,21 @@ def _inline(blob: Blob) -> Piece:
         return _picture(f"data:{blob.mime_type};base64,{data}")
     if blob.mime_type in _SOUNDS:
         return {"type": "input_audio", "input_audio": {"data": data, "format": _SOUNDS[blob.mime_type]}}
-    raise unspeakable(f"a part holds data of type {blob.mime_type!r}")
+    text = text_of(blob.mime_type, data) if blob.mime_type else None
+    if text is not None:
+        return text_piece(text)
+    raise unreadable(f"a part holds {named('', blob.mime_type)}")
 
 
 def _at_address(file: FileData) -> Piece:
-    if not file.file_uri.startswith(_ADDRESSES):
-        raise unspeakable(f"a part shows the file {file.file_uri[:100]!r}, which is no web address")
-    if not file.mime_type.startswith("image/"):
-        raise unspeakable(f"a part shows a file of type {file.mime_type!r}")
-    return _picture(file.file_uri)
+    uri = file.file_uri
+    if uri.startswith(_ADDRESSES) and file.mime_type.startswith("image/"):
+        return _picture(uri)
+    text = text_at(uri)
+    if text is not None:
+        return text_piece(text)
+    where = "" if uri.startswith(_ADDRESSES) else ", which is no web address"
+    raise unreadable(f"a part shows {named(uri, file.mime_type)}{where}")
 
 
 def _picture(url: str) -> Piece:

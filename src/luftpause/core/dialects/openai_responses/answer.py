@@ -104,7 +104,7 @@ class Answer:
         if self._finish:
             self._complete()
         else:
-            self.fail("the engine's answer ended before it was whole")
+            self.fail("the engine's answer broke off")
 
     def fail(self, message: str, status: int = 0) -> None:
         """End with a failure. What is open stays so; the response has it as far as it came."""

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from luftpause.core.dialects.files import NAME_CHARS_MAX, media_type_at, named, text_at, text_of, unreadable
 from luftpause.core.dialects.openai_responses.tools import (
     TOOL_SEARCH,
     Tool,
@@ -39,6 +40,9 @@ class Part(Struct):
     refusal: str | None = None
     image_url: str | None = None
     detail: str | None = None
+    file_data: str | None = None
+    file_url: str | None = None
+    filename: str | None = None
     input_audio: Raw | UnsetType = UNSET
 
 
@@ -273,6 +277,25 @@ def _part(part: Part) -> Message:
         return {"type": "image_url", "image_url": {"url": part.image_url, **detail}}
     if part.type == "input_image":
         raise BadRequestError("an `input_image` has no `image_url`, and no files are kept here")
+    if part.type == "input_file":
+        return _file(part)
     if part.type == "input_audio" and part.input_audio is not UNSET:
         return {"type": "input_audio", "input_audio": part.input_audio}
     raise BadRequestError(f"a part of type {part.type!r} cannot be said to an engine that speaks Chat Completions")
+
+
+def _file(part: Part) -> Message:
+    """Return a file that is text, under its name.
+
+    Raises:
+        BadRequestError: it is none, or lies elsewhere.
+    """
+    url = part.file_url or ""
+    given = part.file_data or (url if url.startswith("data:") else "")
+    text = text_at(given) if given.startswith("data:") else text_of("", given)
+    if given and text is not None:
+        return _text(f"{part.filename}:{BETWEEN}{text}" if part.filename else text)
+    if given:
+        raise unreadable(f"a message holds {named(part.filename, media_type_at(given))}")
+    where = f"a message shows a file at {url[:NAME_CHARS_MAX]!r}" if url else "an `input_file` names a file by its id"
+    raise unreadable(where)

@@ -11,7 +11,7 @@ from luftpause.core.dialects.dialect import Peek, Translation
 from luftpause.core.dialects.failures import Failure, openai_error
 from luftpause.core.dialects.observe import BodyObserver, Observer
 from luftpause.core.dialects.openai_responses.chat_request import say_in_chat
-from luftpause.core.dialects.openai_responses.errors import failure_event
+from luftpause.core.dialects.openai_responses.errors import failure_event, reworded
 from luftpause.core.dialects.openai_responses.observe import (
     ResponsesStreamObserver,
     observe_response,
@@ -72,6 +72,10 @@ class OpenAiResponses:
     def error_event(self, failure: Failure) -> bytes:
         """See `Dialect.error_event`."""
         return failure_event(failure)
+
+    def reworded(self, status: int, body: bytes) -> bytes:
+        """See `Dialect.reworded`."""
+        return reworded(status, body)
 
     def observer(self, *, stream: bool) -> Observer:
         """See `Dialect.observer`."""

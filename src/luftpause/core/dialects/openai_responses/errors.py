@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.dialects.engine_refusals import MESSAGE_CHARS_MAX, is_too_long, read_refusal
+from luftpause.core.dialects.engine_refusals import MESSAGE_CHARS_MAX, is_too_long, read_refusal, tells_too_long
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.openai_responses.response import response_object, written_event
 
@@ -48,8 +48,14 @@ def engine_refusal(status: int, body: bytes) -> bytes:
     """
     refusal = read_refusal(status, body)
     code = refusal.code
-    if status in (400, 413) and is_too_long(refusal.message, f"{code} {refusal.type}"):
+    if tells_too_long(status, refusal):
         code = TOO_LONG
     kind = refusal.type or _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     error = {"message": refusal.message, "type": kind, "param": refusal.param, "code": code}
     return msgspec.json.encode({"error": error})
+
+
+def reworded(status: int, body: bytes) -> bytes:
+    """Return the refusal of an engine that speaks this dialect, where clients wait for another code; else nothing."""
+    refusal = read_refusal(status, body)
+    return engine_refusal(status, body) if refusal.code != TOO_LONG and tells_too_long(status, refusal) else b""

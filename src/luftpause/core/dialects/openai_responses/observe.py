@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.marked_events import MarkedEvents, Marker
-from luftpause.core.dialects.observe import TOOL_CALLS_MAX, Findings, Observed, StreamObserver, error_said
+from luftpause.core.dialects.observe import DONE, TOOL_CALLS_MAX, Findings, Observed, StreamObserver, error_said
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
 from luftpause.core.model.turns import Usage
@@ -115,6 +115,7 @@ _MARKERS: Final = (
     Marker(b'"error":', b"{"),
     Marker(b'"type":"error"'),
     Marker(b'"type": "error"'),
+    Marker(DONE),
 )
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
@@ -151,6 +152,9 @@ class _Findings(Findings):
 
     def take(self, document: bytes) -> bool:
         """See `Reader.take`: none of its events is passed over for another."""
+        if document.strip() == DONE:
+            self.over = True
+            return False
         try:
             event = _EVENT.decode(document)
         except _UNREADABLE:
