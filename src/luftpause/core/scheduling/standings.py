@@ -110,12 +110,15 @@ class Standings(NamedTuple):
             clocks = clocks.set(principal, had)
         return Standings(of, self.waiting, resting, self.tokens + tokens, clock, clocks)
 
-    def settled_service(self, payer: Payer, change: Change) -> "Standings":
-        """Note that a turn in flight of a payer is worth more, or less, than was thought when it was placed."""
+    def settled_service(self, payer: Payer, change: Change, tokens: int = 0) -> "Standings":
+        """Note that a turn in flight of a payer is worth more, or less, than was thought when it was placed.
+
+        `tokens`: so many more it is charged with.
+        """
         of, principal = self.of, payer[0]
-        of = of.set(principal, _served(of[principal], change[0]))
-        of = of.set(payer, _served(of[payer], change[1]))
-        return Standings(of, self.waiting, self.resting, self.tokens, self.clock, self.clocks)
+        of = of.set(principal, _served(of[principal], change[0], tokens))
+        of = of.set(payer, _served(of[payer], change[1], tokens))
+        return Standings(of, self.waiting, self.resting, self.tokens + tokens, self.clock, self.clocks)
 
     def ended(self, payer: Payer, tokens: int = 0) -> "Standings":
         """Note that a turn of a payer in flight ended."""
@@ -186,6 +189,6 @@ def _placed(
     return of.set(party, Account((max(had, clock) + service[0], service[1]), 1, 0, tokens)), resting
 
 
-def _served(account: Account, change: int) -> Account:
+def _served(account: Account, change: int, tokens: int) -> Account:
     had, served = account.standing
-    return Account((had + change, served), account.flying, account.waiting, account.tokens)
+    return Account((had + change, served), account.flying, account.waiting, account.tokens + tokens)

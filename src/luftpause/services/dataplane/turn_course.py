@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from luftpause.core.dialects.dialect import UnfitAnswerError
-from luftpause.core.dialects.edits import named
 from luftpause.core.dialects.engine_refusals import is_unseen, read_refusal
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
 from luftpause.core.dialects.harness import ping_for
@@ -34,13 +33,15 @@ from luftpause.services.dataplane.endings import (
     is_odd_refusal,
     pause_s,
 )
-from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, forward
-from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, PARENT_HEADER, for_client, fresh_run, reframed, retold
+from luftpause.services.dataplane.forwarding import CHAT, Asked, forward
+from luftpause.services.dataplane.headers import PARENT_HEADER, for_client, fresh_run, reframed, retold
 from luftpause.services.dataplane.keepalive import WAITING, Keepalive
+from luftpause.services.dataplane.noting import note
 from luftpause.services.dataplane.passing import PassingAnswer, read_up_to
 from luftpause.services.dataplane.recalling import Recall, running_task
 from luftpause.services.dataplane.restoring import restore
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
+from luftpause.services.dataplane.uncapping import REFUSED, ask_uncapped
 
 _SECONDS: Final = time.monotonic
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
@@ -184,6 +185,10 @@ class TurnCourse:
             forwarded = forward(asked, placement, speaks=speaks, turn=turn, allowed=self._around.settings.edits)
             self._recall.allow(self._offer, forwarded.request)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
+            if forwarded.reply_cap and exchange.status == REFUSED:
+                exchange.close()
+                forwarded, exchange = await ask_uncapped(self._around, asked, placement, speaks=speaks, turn=turn)
+                self._exchange = exchange
         except BadRequestError as error:
             turns.end(turn, TurnFailed(turn=turn, cause=str(error)))
             await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=str(error)))
@@ -194,8 +199,9 @@ class TurnCourse:
             return None
         if self._head_sent and exchange.status in BUSY:
             return self._step_back(PassingAnswer(asked, forwarded, placement, exchange))
-        self._note(placement, forwarded, exchange)
+        self._told += note(self._around, self._dialect.name, placement, forwarded, exchange.status)
         answer = PassingAnswer(asked, forwarded, placement, exchange)
+        answer.measure(turns, self._offer)
         if not self._recall.begun(self._offer, exchange, silent=self._wants_stream and answer.takes_signs):
             self._asked = None
         del asked, forwarded  # a long stream need not hold a long prompt
@@ -219,18 +225,6 @@ class TurnCourse:
             self._stop_keepalive()
         return self._pass_on(answer)
 
-    def _note(self, placement: Placement, forwarded: Forwarded, exchange: Exchange) -> None:
-        """Remember what an answer shows beside itself."""
-        if forwarded.back is None and self._dialect.name != CHAT:
-            self._around.spoken.answered(placement, self._dialect.name, exchange.status)
-        if forwarded.left_out:
-            names = ", ".join(forwarded.left_out)
-            self._told = (*self._told, (LEFT_OUT_HEADER, names.encode()))
-            if self._around.counts.left_out(forwarded.left_out):
-                _LOGGER.info("tools_left_out", extra={"tools": names, "dialect": self._dialect.name})
-        if forwarded.edits and self._around.counts.edited(forwarded.edits):
-            _LOGGER.info("request_edited", extra={"members": named(forwarded.edits), "replica": placement.replica})
-
     def _pass_on(self, answer: PassingAnswer) -> Awaitable[None]:
         """Send an answer on as it comes, and look at it in passing."""
         exchange, self._answer = answer.exchange, answer
@@ -240,7 +234,16 @@ class TurnCourse:
         self._count(exchange.status)
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
         self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
-        return exchange.pour(self._pass_piece_on, self._call.line.room)
+        take = self._measure_and_pass_on if answer.is_measured else self._pass_piece_on
+        return exchange.pour(take, self._call.line.room)
+
+    def _measure_and_pass_on(self, data: bytes, is_last: bool) -> bool:
+        answer = self._answer
+        answer.size += len(data)  # before the piece that may end the turn
+        goes_on = self._pass_piece_on(data, is_last)
+        if answer.size >= answer.spoken_of:
+            answer.speak()
+        return goes_on
 
     def _pass_piece_on(self, data: bytes, is_last: bool) -> bool:
         answer, line = self._answer, self._call.line
@@ -367,9 +370,8 @@ class TurnCourse:
         self._stop_keepalive()
         self._counts.answered(str(failure.status))
         if self._head_sent:
-            event = self._dialect.error_event(failure)
             await self._call.line.room()
-            self._call.line.end(event)
+            self._call.line.end(self._dialect.error_event(failure))
         else:
             await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
 
