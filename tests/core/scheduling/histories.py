@@ -29,6 +29,7 @@ from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
     KnownReplica,
@@ -108,6 +109,7 @@ class Draw:
     def rare(self) -> Sequence[Callable[[], Event]]:
         return (
             lambda: FirstTokenSeen(turn=self.turn()),
+            lambda: AnswerGrew(turn=self.turn(), reply_bytes=self.one(0, 90_000, 10**7, -5)),
             lambda: TurnFailed(turn=self.turn(), cause="broke", retry_after_s=self.one(None, *SECONDS)),
             lambda: TurnAbandoned(turn=self.turn()),
             lambda: TurnReturned(turn=self.turn()),

@@ -119,7 +119,7 @@ class TurnCourse:
                 if pause_s is None:
                     break
                 await asyncio.sleep(pause_s)
-                self._offer_again()
+                self._offer = self._recall.offered_again(self._offer, self._run, _SECONDS() - self._since)
         except asyncio.CancelledError:
             if self._client_left:
                 ending = TurnAbandoned
@@ -329,10 +329,6 @@ class TurnCourse:
         answer.exchange.close()
         self._exchange = None
         return pause_s(answer.exchange)
-
-    def _offer_again(self) -> None:
-        """Take a new turn in the place of the one that ended; its wait counts from the beginning."""
-        self._offer = self._recall.offered_again(self._offer, self._run, _SECONDS() - self._since)
 
     def _end(self, answer: PassingAnswer) -> None:
         """Report the end of the turn, unless that was done."""

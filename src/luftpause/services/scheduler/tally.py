@@ -26,6 +26,7 @@ class DecisionTally:
         loads: orders to load, by model.
         unloads: orders to unload, by model and reason.
         tokens: of turns that ended, by class and by kind.
+        cut: answers that were cut off at our cap, by class.
         faults: events on which deciding failed.
     """
 
@@ -36,6 +37,7 @@ class DecisionTally:
         self.loads: dict[ModelName, int] = {}
         self.unloads: dict[tuple[ModelName, Enum], int] = {}
         self.tokens: dict[ServiceClass, dict[str, int]] = {}
+        self.cut = dict.fromkeys(ServiceClass, 0)
         self.faults = 0
 
     def decided(self, seconds: float, actions: Sequence[Action]) -> None:

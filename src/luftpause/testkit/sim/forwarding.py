@@ -25,6 +25,9 @@ class Forwarding:
     def first_token(self, turn: SimTurn) -> None:
         """Pass it on."""
 
+    def grew(self, turn: SimTurn, tokens: int) -> None:
+        """It does not ask."""
+
     def finished(self, turn: SimTurn) -> None:
         """One turn fewer."""
         self.in_flight[turn.replica] -= 1

@@ -57,6 +57,10 @@ class Arm(Protocol):
         """A sent turn's answer has begun."""
         ...
 
+    def grew(self, turn: SimTurn, tokens: int) -> None:
+        """A sent turn's answer has become as long as the arm wanted to hear of."""
+        ...
+
     def finished(self, turn: SimTurn) -> None:
         """A sent turn was answered whole; its run stands at this turn still."""
         ...
