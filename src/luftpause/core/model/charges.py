@@ -12,8 +12,16 @@ TOKENS_MAX: Final = 100_000_000
 BYTES_MAX: Final = 1 << 48
 """No answer has more."""
 
+GROWTH: Final = 4
+"""An answer that outgrew its charge is charged with one part in so many more than it has."""
+
 GROWTH_MIN: Final = 128
-"""An answer that outgrew its charge is charged with so many tokens more at least: few of them are worth no word."""
+"""And with so many tokens more at least: few of them are worth no word."""
+
+
+def still_to_come(made: int) -> int:
+    """Return how many tokens more an answer is charged with that has so many and outgrew its charge."""
+    return max(made // GROWTH, GROWTH_MIN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +53,7 @@ class Charge:
     def grown(self, reply_bytes: int, reply_max: int) -> "Charge":
         """Return the charge when so many bytes of the answer were streamed: the same, while it was thought as long.
 
-        Nobody knows how much is still to come: it is taken to be as much again.
+        Nobody knows how much is still to come: `still_to_come` keeps what is said of it rare.
 
         Args:
             reply_bytes: of the answer.
@@ -54,7 +62,7 @@ class Charge:
         if not 0 < self.reply_bytes <= reply_bytes <= BYTES_MAX:
             return self
         made = self.made(reply_bytes)
-        reply, most = made + max(made, GROWTH_MIN), reply_max or self.reply_cap or TOKENS_MAX
+        reply, most = made + still_to_come(made), reply_max or self.reply_cap or TOKENS_MAX
         if reply >= most:
             return Charge(prompt=self.prompt, reply=max(self.reply, most), reply_cap=self.reply_cap)
         spoken_of = min(BYTES_MAX, reply_bytes * reply // made)

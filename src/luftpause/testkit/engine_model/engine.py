@@ -21,7 +21,7 @@ from enum import Enum
 from itertools import count
 from typing import Final
 
-from luftpause.core.model.charges import GROWTH_MIN
+from luftpause.core.model.charges import still_to_come
 from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.engine_model.prefix_tree import Chain, Pinned, PrefixTree
 from luftpause.testkit.engine_model.sequence import Request, Sequence
@@ -212,7 +212,7 @@ class Engine:
                 sequence.told = sequence.made
                 if 0 < sequence.spoken_of <= sequence.made < sequence.end:
                     progress.append(_progress(sequence, Outcome.GREW))
-                    sequence.spoken_of = sequence.made + max(sequence.made, GROWTH_MIN)
+                    sequence.spoken_of = sequence.made + still_to_come(sequence.made)
             if sequence.made < sequence.end or sequence.prefill_left:
                 going_on.append(sequence)
             elif sequence.dies:

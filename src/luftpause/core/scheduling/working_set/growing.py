@@ -1,7 +1,7 @@
 """Answers that become longer than their turns are charged for: those are charged with more while the answer is made.
 
 What a replica bears is reckoned with it from then on: nothing is taken from the turn itself, but who is to begin there
-finds less free. Its payer is charged with what it has had by now, its replica with what is still to come as well.
+finds less free. Its payer is charged with what it has had by now, its replica with a little of what is to come as well.
 """
 
 from luftpause.core.model.charges import BYTES_MAX, TOKENS_MAX, Charge
