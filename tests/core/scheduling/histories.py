@@ -11,6 +11,7 @@ from typing import TypeVar
 from core.scheduling.builders import arrived, spec
 from core.scheduling.canonical import text_of
 from core.scheduling.residency.words import down, engine, joined, load_failed, model, unload_asked, up
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import (
     CallerId,
     Instant,
@@ -245,6 +246,7 @@ class Draw:
             caller=CallerId(self.one("x", "y")),
             principal=PrincipalId(self.one("alice", "bob")),
             parent=self.one(None, self.run()),
+            charge=self.one(None, Charge(prompt=900, reply=300, reply_bytes=60_000), Charge(prompt=-1, reply=10**12)),
         )
 
     def known_run(self) -> KnownRun:
