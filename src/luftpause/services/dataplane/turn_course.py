@@ -199,7 +199,9 @@ class TurnCourse:
             return None
         if self._head_sent and exchange.status in BUSY:
             return self._step_back(PassingAnswer(asked, forwarded, placement, exchange))
-        self._told += note(self._around, self._dialect.name, placement, forwarded, exchange.status)
+        if forwarded.back is None and self._dialect.name != CHAT:
+            self._around.spoken.answered(placement, self._dialect.name, exchange.status)
+        self._told += note(self._around.counts, forwarded, self._dialect.name, placement.replica)
         answer = PassingAnswer(asked, forwarded, placement, exchange)
         answer.measure(turns, self._offer)
         if not self._recall.begun(self._offer, exchange, silent=self._wants_stream and answer.takes_signs):
