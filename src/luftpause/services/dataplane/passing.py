@@ -45,6 +45,7 @@ class PassingAnswer:
         stream: whether it comes as server-sent events.
         back: how it becomes the client's; None where it is that as it comes.
         observer: what looks at it; None where it is a failure, which nothing looks at.
+        is_measured: whether `size` is to be kept.
         size: bytes that its engine has streamed of it, as far as it is measured.
         spoken_of: when it is that long it is to `speak`.
     """
@@ -60,6 +61,7 @@ class PassingAnswer:
         "_timer",
         "back",
         "exchange",
+        "is_measured",
         "observer",
         "placement",
         "size",
@@ -75,7 +77,7 @@ class PassingAnswer:
         if self.stream != asked.stream and exchange.status < 300:
             self.back = way_back(forwarded.back, forwarded.assembles, wants_stream=asked.stream, is_stream=self.stream)
         self.observer = _observer(asked, self.back, exchange, stream=self.stream)
-        self.size, self.spoken_of = 0, NEVER
+        self.is_measured, self.size, self.spoken_of = False, 0, NEVER
         self._growth: Growth | None = None
         self._reply_cap = forwarded.reply_cap
         self._timer: asyncio.TimerHandle | None = None
@@ -113,16 +115,11 @@ class PassingAnswer:
         """Whether its client was told that it is none, although its engine may go on."""
         return self.back is not None and bool(self.back.failure)
 
-    @property
-    def is_measured(self) -> bool:
-        """Whether `size` is to be kept."""
-        return self._growth is not None
-
     def measure(self, turns: OpenTurns, offer: TurnOffer) -> None:
         """Have it measured, where its turn is charged for its length and that can be seen before its end."""
         charge = self.placement.charge
         if charge is not None and self.stream and self.observer is not None:
-            self._growth = Growth(turns, offer, charge)
+            self.is_measured, self._growth = True, Growth(turns, offer, charge)
             self.spoken_of = self._growth.spoken_of
 
     def speak(self) -> None:
@@ -212,8 +209,8 @@ class PassingAnswer:
         `restore_s`: how long its run's KV took to be read back before, seconds; None where it was not.
         """
         measured = NOT_MEASURED
-        if self._growth is not None or self._reply_cap:
-            measured = Measured(0 if self._growth is None else self.size, self._reply_cap)
+        if self.is_measured or self._reply_cap:
+            measured = Measured(self.size if self.is_measured else 0, self._reply_cap)
         report = ending_of(turn, self.placement, self.exchange, self.observer, self.back, measured)
         if restore_s is not None and isinstance(report, TurnFinished):
             report = replace(report, restore_s=restore_s)

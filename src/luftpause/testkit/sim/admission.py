@@ -120,13 +120,12 @@ class TurnAdmission:
             )
         )
 
-    def first_token(self, turn: SimTurn) -> None:
-        """Tell of it."""
-        self._tell(FirstTokenSeen(turn=turn.turn_id))
-
-    def grew(self, turn: SimTurn, tokens: int) -> None:
-        """Tell how long its answer has become."""
-        self._tell(AnswerGrew(turn=turn.turn_id, reply_bytes=tokens * STREAMED_BYTES))
+    def spoke(self, turn: SimTurn, grown: int = 0) -> None:
+        """Tell that its answer has begun, or how long it has become."""
+        if grown:
+            self._tell(AnswerGrew(turn=turn.turn_id, reply_bytes=grown * STREAMED_BYTES))
+        else:
+            self._tell(FirstTokenSeen(turn=turn.turn_id))
 
     def finished(self, turn: SimTurn) -> None:
         """Tell with what it ended."""

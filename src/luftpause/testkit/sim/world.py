@@ -253,9 +253,9 @@ class World:
                 turn.cached_tokens, turn.spoke = progress.cached_tokens, True
                 run = turn.run
                 run.reprefilled_tokens += max(0, min(run.prompt_tokens_before, turn.prompt_tokens) - turn.cached_tokens)
-                self._arm.first_token(turn)
+                self._arm.spoke(turn)
             case Outcome.GREW:
-                self._arm.grew(turn, progress.made)
+                self._arm.spoke(turn, progress.made)
             case Outcome.DONE:
                 self._finish(turn)
             case Outcome.DIED:
