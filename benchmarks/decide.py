@@ -62,6 +62,7 @@ from luftpause.core.scheduling.view import view
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
+from luftpause.telemetry.pauses import ShortPauses
 
 MODEL = ModelName("m")
 PEER = PeerId("peer")
@@ -135,6 +136,7 @@ class Loop:
         self.state = empty_state(limits)
         self.now = 1000.0
         self.took: dict[str, list[int]] = {}
+        self.pauses = ShortPauses()
         self.again: list[int] = []
         self.flying: list[TurnId] = []
         self.silent: deque[TurnId] = deque()
@@ -185,6 +187,7 @@ class Loop:
         placed = [action.turn for action in decision.actions if isinstance(action, PlaceTurn)]
         self.flying += placed
         self.silent += placed
+        self.pauses.decided()
         return decision.actions
 
     def repeat(self, event: Event) -> int:

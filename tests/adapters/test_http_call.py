@@ -14,6 +14,7 @@ from luftpause.ports.asgi import (
     Line,
     Message,
     Receive,
+    Running,
     Scope,
     Send,
 )
@@ -224,13 +225,24 @@ def test_a_connection_is_kept_as_its_client_asks(version: bytes, header: bytes, 
     run_bounded(main())
 
 
+class Told:
+    """Keeps what it is told of."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def client_leaves(self, task: Running) -> None:
+        self.told.append(task)
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_client_that_leaves_is_told_of_once(whole: bool) -> None:
-    told: list[object] = []
+    answering = Told()
+    told = answering.told
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         line: Line = scope["extensions"][LINE_EXTENSION]["line"]
-        line.on_leave(told.append)
+        line.on_leave(answering)
         started.set()
         try:
             await line.body(100)
@@ -256,10 +268,10 @@ def test_a_client_that_leaves_is_told_of_once(whole: bool) -> None:
 
 
 def test_one_that_answered_in_time_is_not_told_of() -> None:
-    told: list[object] = []
+    answering = Told()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        scope["extensions"][LINE_EXTENSION]["line"].on_leave(told.append)
+        scope["extensions"][LINE_EXTENSION]["line"].on_leave(answering)
         await length(scope, receive, send)
 
     async def main() -> None:
@@ -273,7 +285,7 @@ def test_one_that_answered_in_time_is_not_told_of() -> None:
             await eventually(lambda: server._state is not None and not server._state.connections)
 
     run_bounded(main())
-    assert told == []
+    assert answering.told == []
 
 
 @pytest.mark.parametrize("head", [(), ((b"Transfer-Encoding", b"chunked"),)])

@@ -1,19 +1,24 @@
 """The bench command."""
 
 import json
+import os
 import signal
+import subprocess
 import sys
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from cli.program import WAIT_S, command_line
 from luftpause.cli import bench as module
 from luftpause.cli.bench_output import Destination
 from luftpause.cli.main import main
 from luftpause.testkit.bench.bench import Effort
 from luftpause.testkit.bench.jobs import Done
+from luftpause.testkit.bench.over_http.children import wait_until
 from luftpause.testkit.bench.results import WorkloadResult, load_results
 from luftpause.testkit.bench.windows import Window
 from luftpause.testkit.bench.workloads import WORKLOADS, Workload
@@ -46,7 +51,7 @@ def test_a_workload_is_measured_and_judged() -> None:
     assert "A small flood (w7-slow): seeds 1 to 2, × is to sglang-router-tuned" in out
     assert "What must be shown" in out
     assert "met" in out
-    assert "small: 6 measurements are done" in err
+    assert "small: 6 of 6 measurements are done" in err
 
 
 def test_the_result_of_one_workload_is_written_as_json(tmp_path: Path) -> None:
@@ -150,6 +155,64 @@ def test_ctrl_c_ends_it_with_one_line_and_what_is_done_is_kept(tmp_path: Path, m
     assert err.endswith("stopped; small is kept\n")
     assert [each.workload for each in load_results(tmp_path)] == ["small"]
     assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def serving(folder: Path) -> tuple[list[int], str]:
+    """Return the processes of a bench's engines and a URL of one, once all are ready."""
+    ready = [json.loads(file.read_text(encoding="utf-8") or "{}") for file in folder.glob("luftpause-bench-*/*.json")]
+    up = [each for each in ready if "pid" in each]
+    return [each["pid"] for each in up], up[0]["engine"] if len(up) == 2 else ""
+
+
+def at_work(folder: Path) -> bool:
+    """Whether an engine of a bench has taken turns in."""
+    url = serving(folder)[1]
+    if not url:
+        return False
+    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+        return any(
+            float(line.rpartition(" ")[2]) > 0
+            for line in answer.read().decode().splitlines()
+            if "prompt_tokens_total" in line and line[0] != "#"
+        )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_whoever_stops_it_in_the_middle_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    command = command_line("bench", "w6", "--engine", "http", "--arms", "direct", "--seeds", "1", "--minutes", "9")
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_until(lambda: at_work(tmp_path), timeout_s=WAIT_S, what="an engine at work")
+            engines, _ = serving(tmp_path)
+            process.send_signal(number)
+            _, said = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
+    assert (process.returncode, said) == (130, "stopped; nothing is kept\n")
+    assert list(tmp_path.iterdir()) == []
+    assert not [pid for pid in engines if Path(f"/proc/{pid}").exists()]
+
+
+def test_where_nobody_can_be_had_nothing_is_measured_and_what_was_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luftpause.testkit.bench.over_http.doors.PEERS", tmp_path / "none")
+    stored = tmp_path / "small-http.json"
+    stored.write_text("before", encoding="utf-8")
+    options = ("--engine", "http", "--arms", "sglang-router-tuned", "--seeds", "1", "--results", str(tmp_path))
+    code, _, err = bench("small", *options)
+    assert code == 1
+    assert "small: 0 of 1 measurements are done" in err
+    assert "absent: sglang-router-tuned: sglang-router is not in" in err
+    assert err.endswith("error: nothing of small could be measured\n")
+    assert stored.read_text(encoding="utf-8") == "before"
+
+
+def test_what_would_change_nothing_is_refused() -> None:
+    code, _, err = bench(*QUICK, "--speed", "3")
+    assert code == 2
+    assert "give --engine http" in err
 
 
 def test_the_help_teaches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,37 @@ def test_what_is_compiled_lists_nothing_for_the_first_of_it() -> None:
     assert {path for path, listed in found.items() if listed} == set(FEW)
 
 
+def class_variables_for_members(tree: ast.Module, protocols: set[str]) -> list[str]:
+    """Return the class variables of classes that name a Protocol as their base."""
+    heirs = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and protocols & {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+    ]
+    fields = [(heir, field) for heir in heirs for field in heir.body if isinstance(field, ast.AnnAssign)]
+    return [
+        f"{heir.name}.{ast.unparse(field.target)}"
+        for heir, field in fields
+        if ast.unparse(field.annotation).startswith("ClassVar")
+    ]
+
+
+def test_what_is_compiled_has_no_class_variable_where_a_protocol_may_look_for_it() -> None:
+    # The compiler writes a look-up that leads nowhere, and the process dies at it (0024).
+    trees = [ast.parse(source.read_text("utf-8")) for source in sorted((ROOT / "src").rglob("*.py"))]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    protocols = {each.name for each in classes if {"Protocol"} & {ast.unparse(base) for base in each.bases}}
+    assert "Dialect" in protocols
+    seen = ast.parse("class Ours(ports.Dialect):\n    name: ClassVar[str] = 'ours'\n")
+    assert class_variables_for_members(seen, protocols) == ["Ours.name"]
+    paths = modules(ROOT)
+    found = [
+        (path, class_variables_for_members(ast.parse((ROOT / "src" / path).read_text("utf-8")), protocols))
+        for path in paths
+    ]
+    assert [(path, variables) for path, variables in found if variables] == []
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(CHECK_S + 30)
 def test_the_sources_fit_together_as_they_are_written_out_for_the_compiler(tmp_path: Path) -> None:

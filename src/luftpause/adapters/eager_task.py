@@ -18,6 +18,8 @@ _Future: TypeAlias = Any
 """What `asyncio.isfuture` calls one: its own are only some of them."""
 _OVER: Final = object()
 _LOGGER: Final = logging.getLogger("luftpause.http")
+_NEXT: Final[Any] = next  # a compiled module asks for a builtin each time it passes one on
+_CONTEXT: Final = contextvars.copy_context
 _ENTER: Final[Any] = vars(asyncio)["_enter_task"]  # their stubs know no tasks but asyncio's own
 _LEAVE: Final[Any] = vars(asyncio)["_leave_task"]
 
@@ -44,7 +46,7 @@ class EagerTask:
         self._steps: Any = coroutine.__await__()
         self._loop = loop
         self._ended = ended
-        self._context = contextvars.copy_context()
+        self._context = _CONTEXT()
         self._awaited: Any = None
         self._must_cancel = False
         self._cancels = 0
@@ -98,7 +100,7 @@ class EagerTask:
             error = asyncio.CancelledError()
         try:
             if error is None:
-                return self._context.run(next, self._steps, _OVER)
+                return self._context.run(_NEXT, self._steps, _OVER)
             return self._context.run(self._steps.throw, error)
         except (StopIteration, asyncio.CancelledError):
             return _OVER

@@ -13,7 +13,16 @@ from typing import Final, Protocol
 from luftpause.adapters.answer_lines import line_of, size_line
 from luftpause.adapters.eager_task import Tasks
 from luftpause.core.dialects.failures import Failure, FailureCode, openai_error
-from luftpause.ports.asgi import Application, BodyTooLongError, ClientLeftError, Leave, Line, Message, Running, Scope
+from luftpause.ports.asgi import (
+    Answering,
+    Application,
+    BodyTooLongError,
+    ClientLeftError,
+    Line,
+    Message,
+    Running,
+    Scope,
+)
 from luftpause.ports.engines import Header
 
 BODY_BYTES_HELD: Final = 64 * 1024
@@ -65,6 +74,7 @@ class HttpCall(Line):
     """
 
     __slots__ = (
+        "_answering",
         "_bodiless",
         "_chunked",
         "_collecting",
@@ -72,7 +82,6 @@ class HttpCall(Line):
         "_knows_chunks",
         "_length_left",
         "_news",
-        "_notice",
         "_pieces",
         "_room",
         "_size",
@@ -106,7 +115,7 @@ class HttpCall(Line):
         self._collecting = False
         self._told = False
         self._news: asyncio.Event | None = None
-        self._notice: Leave | None = None
+        self._answering: Answering | None = None
         self._task: Running | None = None
         self._chunked = False
         self._length_left: int | None = None  # None where the end is not told by a length
@@ -139,7 +148,7 @@ class HttpCall(Line):
                 _LOGGER.exception("application_failed", extra={"path": scope["path"][:200]})
             await self._fail()
         finally:
-            self._notice = None
+            self._answering = None
 
     # The connection's side.
 
@@ -166,10 +175,10 @@ class HttpCall(Line):
             self.left = True
             self._expects_continue = False
             self._tell()
-        notice, self._notice = self._notice, None
-        if notice is not None:
-            notice(self._running())
-        return notice is not None
+        told, self._answering = self._answering, None
+        if told is not None:
+            told.client_leaves(self._running())
+        return told is not None
 
     # The application's side.
 
@@ -197,18 +206,18 @@ class HttpCall(Line):
             await self._arrival()
         return body
 
-    def on_leave(self, notice: Leave | None) -> None:
+    def on_leave(self, told: Answering | None) -> None:
         """See Line."""
-        if notice is not None and self.left:
-            notice(self._running())
+        if told is not None and self.left:
+            told.client_leaves(self._running())
         else:
-            self._notice = notice
+            self._answering = told
 
     def cut(self) -> None:
         """See Line."""
         if self.complete:
             return  # the connection may be another call's by now
-        self._notice = None  # who cuts need not be told
+        self._answering = None  # who cuts need not be told
         self._wire.cut()
 
     async def room(self) -> None:
@@ -332,7 +341,7 @@ class HttpCall(Line):
 
     def _end(self) -> None:
         self.complete = True
-        self._notice = None
+        self._answering = None
         self._pieces.clear()
         self._tell()
         self._wire.answered(keep_alive=self.keep_alive)

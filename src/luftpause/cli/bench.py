@@ -31,6 +31,7 @@ from luftpause.testkit.bench.workloads import OURS, WORKLOADS, Workload
 _SEEDS_MAX = 1000
 _INTERRUPTED = 130
 _SIM_SEEDS = 5
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 Step = Callable[[str], None]
 """Told what has just been measured, or is measured next."""
@@ -120,7 +121,7 @@ def command(**given: object) -> None:
     if not destination.prints_json:
         _show_verdicts(results)
     is_shown = all(verdict.met for result in results for verdict in result.verdicts)
-    is_broken = any(arm.broken for result in results for arm in result.arms)
+    is_broken = any(not result.arms or any(arm.broken for arm in result.arms) for result in results)
     if is_broken or (options.strict and not is_shown):
         raise click.exceptions.Exit(1)
 
@@ -128,20 +129,36 @@ def command(**given: object) -> None:
 def _all_measured(tasks: list[_Task], destination: Destination) -> list[WorkloadResult]:
     """Measure and keep one after the other; when stopped, say what is kept."""
     results: list[WorkloadResult] = []
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # or engines would outlive us
     try:
-        for task in tasks:
-            results.append(_measured(task))
-            destination.keep(results[-1])
-            if not destination.prints_json:
-                _show(task.workload, results[-1])
+        with _stopped_as_by_ctrl_c():
+            for task in tasks:
+                results.append(_measured(task))
+                if results[-1].arms or destination.prints_json:  # nothing takes the place of what was measured before
+                    destination.keep(results[-1])
+                if not destination.prints_json:
+                    _show(task.workload, results[-1])
     except KeyboardInterrupt:
         kept = ", ".join(result.workload for result in results) if destination.is_given else ""
         say(f"stopped; {f'{kept} is kept' if kept else 'nothing is kept'}", err=True)
         raise click.exceptions.Exit(_INTERRUPTED) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
     return results
+
+
+@contextmanager
+def _stopped_as_by_ctrl_c() -> Iterator[None]:
+    """Let every signal that asks for an end, that of a closed terminal too, be a Ctrl-C, or engines would outlive us.
+
+    An event loop heeds Ctrl-C in its own way: an exception out of nowhere would be lost in its callbacks.
+    """
+    before = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
+    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, before[number])
 
 
 def _tasks(options: _Options) -> list[_Task]:
@@ -151,6 +168,8 @@ def _tasks(options: _Options) -> list[_Task]:
         RevisionError: a commit cannot be measured.
     """
     chosen = _chosen(options)
+    if options.speed is not None and options.engine != "http":
+        raise click.UsageError("--speed is that of fake engines: give --engine http")
     if options.json_to is not None and len(chosen) > 1:
         raise click.UsageError("--json takes the result of one workload; --results FOLDER takes those of several")
     revisions = tuple(dict.fromkeys(named(revision) for revision in options.revisions))
@@ -230,7 +249,8 @@ def _same(task: _Task) -> list[str]:
     same = ["--engine", task.engine, "--jobs", str(effort.processes)]
     same += ["--seed", str(effort.seeds[0]), "--seeds", str(len(effort.seeds))]
     if task.engine != "sim":
-        return [*same, "--minutes", f"{task.window.minutes:g}", "--speed", f"{task.window.speed:g}"]
+        same += ["--speed", f"{task.window.speed:g}"] if task.engine == "http" else []
+        return [*same, "--minutes", f"{task.window.minutes:g}"]
     return same if effort.minutes is None else [*same, "--minutes", f"{effort.minutes:g}"]
 
 
@@ -238,8 +258,9 @@ def _same(task: _Task) -> list[str]:
 def _progress(name: str, count: int) -> Iterator[Step]:
     """Show how far it is: a bar on a terminal, else one line when it is over."""
     if not sys.stderr.isatty():
-        yield lambda what: None
-        say(f"{name}: {count} measurements are done", err=True)
+        done: list[str] = []
+        yield done.append
+        say(f"{name}: {len(done)} of {count} measurements are done", err=True)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -271,6 +292,8 @@ def _show(workload: Workload, result: WorkloadResult) -> None:
         print_table(title, arms_table(arms, workload.columns, baseline))
     for arm, why in result.absent.items():
         click.echo(f"absent: {arm}: {' '.join(why.split())}", err=True)
+    if not result.arms:
+        click.echo(f"error: nothing of {workload.name} could be measured", err=True)
     for each in result.arms:
         for broken in each.broken:
             click.echo(f"a rule was broken: {broken}", err=True)

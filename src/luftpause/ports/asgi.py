@@ -77,8 +77,12 @@ class Running(Protocol):
         ...
 
 
-Leave: TypeAlias = Callable[[Running], None]
-"""Is told that the client left or has to, and the task of the application that answers it."""
+class Answering(Protocol):
+    """What answers a client and wants to know of its leaving."""
+
+    def client_leaves(self, task: Running) -> None:
+        """The client left or has to. `task` is the application's that answers it."""
+        ...
 
 
 class ClientLeftError(Exception):
@@ -118,8 +122,8 @@ class Line(Protocol):
         """
         ...
 
-    def on_leave(self, notice: Leave | None) -> None:
-        """Set what is called, once, should the client leave before its answer is whole; None: nothing.
+    def on_leave(self, told: Answering | None) -> None:
+        """Set who is told, once, should the client leave before its answer is whole; None: nothing.
 
         Or should the server close: then the client has not `left`, and there is a moment for a last word to it.
         """

@@ -1,7 +1,7 @@
 """How a turn reaches an engine, and how its answer comes back as it is produced."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Awaitable, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -9,9 +9,6 @@ from luftpause.core.model.replicas import Endpoint
 
 Header = tuple[bytes, bytes]
 """A header's name in lower case, and its value."""
-
-Take: TypeAlias = Callable[[bytes, bool], bool]
-"""Takes a piece of an answer, empty at most at the end, and whether it is the last; says whether it can take more."""
 
 
 class EngineUnreachableError(Exception):
@@ -29,6 +26,18 @@ class EngineRequest(Struct, frozen=True, kw_only=True):
     path: bytes
     headers: Sequence[Header]
     body: bytes
+
+
+class Sink(Protocol):
+    """Where an answer is poured."""
+
+    def take_piece(self, data: bytes, is_last: bool) -> bool:
+        """Take a piece, empty at most at the end, and whether it is the last; say whether there is room for more."""
+        ...
+
+    def room(self) -> Awaitable[None]:
+        """Return what is over once there is room for more."""
+        ...
 
 
 class Exchange(Protocol):
@@ -52,11 +61,10 @@ class Exchange(Protocol):
         """
         ...
 
-    def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> Awaitable[None]:
-        """Hand the rest of the answer to `take`, each piece as soon as it arrives; await the last.
+    def pour(self, sink: Sink) -> Awaitable[None]:
+        """Hand the rest of the answer over, each piece as soon as it arrives; await the last.
 
-        Once `take` can take no more, nothing is handed over, and the engine has to wait before long, until `room` has
-        returned.
+        Once there is no room for more, nothing is handed over, and the engine has to wait before long, until there is.
 
         Raises:
             EngineBrokeError: the answer ended early; its last piece was not handed over.

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("each_loop")
 POST = EngineRequest(method=b"POST", path=b"/", headers=(), body=b"{}")
 
 
-class Sink:
+class Pieces:
     """Takes pieces, as long as it has room."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Sink:
     def body(self) -> bytes:
         return b"".join(self.pieces)
 
-    def take(self, data: bytes, is_last: bool) -> bool:
+    def take_piece(self, data: bytes, is_last: bool) -> bool:
         assert data or is_last
         assert not self.ended
         self.pieces.append(data)
@@ -48,11 +48,11 @@ class Sink:
         self.freed.clear()
 
 
-async def pour(engine: ScriptedEngine, sink: Sink) -> None:
+async def pour(engine: ScriptedEngine, sink: Pieces) -> None:
     engines = HttpEngines()
     exchange = await engines.send(Endpoint(url=engine.url), POST)
     try:
-        await exchange.pour(sink.take, sink.room)
+        await exchange.pour(sink)
     finally:
         exchange.close()
         await engines.close()
@@ -78,7 +78,7 @@ def test_every_piece_is_handed_over_and_the_last_one_says_so(raw: bytes, body: b
             visit.send(raw[len(raw) - cut :])
             await visit.close()
 
-        sink = Sink()
+        sink = Pieces()
         async with ScriptedEngine(script).listening() as engine:
             await pour(engine, sink)
         assert (sink.body, sink.ended) == (body, 1)
@@ -101,7 +101,7 @@ def test_a_full_sink_is_spared_and_makes_the_engine_wait() -> None:
                 sent.append(len(piece))
             await visit.left()
 
-        sink = Sink()
+        sink = Pieces()
         sink.has_room = False
         async with ScriptedEngine(script).listening() as engine:
             pouring = asyncio.create_task(pour(engine, sink))
@@ -127,7 +127,7 @@ def test_an_answer_that_ends_early_is_handed_over_as_far_as_it_came() -> None:
             visit.send(chunked(b"a", b"b", end=False))
             await visit.close()
 
-        sink = Sink()
+        sink = Pieces()
         async with ScriptedEngine(script).listening() as engine:
             with pytest.raises(EngineBrokeError, match="before the end of its answer"):
                 await pour(engine, sink)
@@ -137,9 +137,9 @@ def test_an_answer_that_ends_early_is_handed_over_as_far_as_it_came() -> None:
 
 
 def test_a_fault_of_who_takes_ends_the_pouring_and_is_raised_there() -> None:
-    class Faulty(Sink):
-        def take(self, data: bytes, is_last: bool) -> bool:
-            super().take(data, is_last)
+    class Faulty(Pieces):
+        def take_piece(self, data: bytes, is_last: bool) -> bool:
+            super().take_piece(data, is_last)
             if b"bad" in data:
                 raise ValueError("ours")
             return True
@@ -174,7 +174,7 @@ def test_an_answer_may_be_taken_for_whole_before_its_end(read: bool) -> None:
             visit.send(chunked(b"all of it", end=False))
             await visit.left()
 
-        sink, engines = Sink(), HttpEngines()
+        sink, engines = Pieces(), HttpEngines()
         async with ScriptedEngine(script).listening() as engine:
             exchange = await engines.send(Endpoint(url=engine.url), POST)
             if read:
@@ -182,7 +182,7 @@ def test_an_answer_may_be_taken_for_whole_before_its_end(read: bool) -> None:
                 asyncio.get_running_loop().call_soon(exchange.finish)
                 assert await exchange.read() == b""
             else:
-                pouring = asyncio.ensure_future(exchange.pour(sink.take, sink.room))
+                pouring = asyncio.ensure_future(exchange.pour(sink))
                 await eventually(lambda: sink.body == b"all of it")
                 assert exchange.finish()
                 await pouring

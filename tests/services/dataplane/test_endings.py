@@ -1,5 +1,4 @@
 import time
-from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 
 import pytest
@@ -12,7 +11,7 @@ from luftpause.core.model.ids import ReplicaId, ToolCallId, ToolName, TurnId
 from luftpause.core.model.replicas import Endpoint, Placement
 from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
-from luftpause.ports.engines import Header, Take
+from luftpause.ports.engines import Header, Sink
 from luftpause.services.dataplane.endings import asking, ending_of, marked, retry_after_s
 
 TURN = TurnId("t.1")
@@ -27,7 +26,7 @@ class Answer:
     async def read(self) -> bytes:
         return b""
 
-    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+    async def pour(self, sink: Sink) -> None:
         raise AssertionError("nobody pours this answer")
 
     def finish(self) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 from adapters.engine_http.scripted_engine import run_bounded
 from luftpause.core.dialects.failures import FailureCode
-from luftpause.ports.asgi import BodyTooLongError, ClientLeftError, Leave
+from luftpause.ports.asgi import Answering, BodyTooLongError, ClientLeftError
 from luftpause.ports.engines import Header
 from luftpause.services.dataplane.intake import IntakeError, body_here, check_encoding, check_media_type, read_body
 from luftpause.services.dataplane.settings import DataplaneSettings
@@ -33,7 +33,7 @@ class LyingLine:
             raise self._body
         return self._body
 
-    def on_leave(self, notice: Leave | None) -> None:
+    def on_leave(self, told: Answering | None) -> None:
         raise AssertionError("the intake needs no notice")
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:

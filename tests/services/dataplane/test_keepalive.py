@@ -11,7 +11,7 @@ from adapters.raw_client import RawClient, Reply, connected, request
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.ports.scheduler import TurnRefusedError
-from luftpause.services.dataplane.keepalive import Keepalive, Keepalives
+from luftpause.services.dataplane.keepalive import Keepalives
 from luftpause.services.dataplane.settings import DataplaneSettings
 from services.dataplane.door import BODY, JSON, Door, chat_bytes, open_door
 
@@ -304,42 +304,40 @@ def test_a_client_that_leaves_between_signs_of_life_abandons_its_turn() -> None:
     run_bounded(main())
 
 
+class Turn:
+    """Counts its signs of life."""
+
+    def __init__(self) -> None:
+        self.signs = 0
+
+    async def show_life(self) -> None:
+        self.signs += 1
+
+
 def test_a_stopped_keepalive_sends_no_more() -> None:
     async def main() -> None:
-        signs = 0
-
-        async def sign() -> None:
-            nonlocal signs
-            signs += 1
-
-        keepalive = Keepalives(after_s=0.0, period_s=0.0).begin(sign)
-        await eventually(lambda: signs > 2)
+        turn = Turn()
+        keepalive = Keepalives(after_s=0.0, period_s=0.0).begin(turn)
+        await eventually(lambda: turn.signs > 2)
         keepalive.stop()
         keepalive.stop()
-        seen = signs
+        seen = turn.signs
         for _ in range(5):
             await asyncio.sleep(0)
-        assert signs == seen
+        assert turn.signs == seen
 
     run_bounded(main())
 
 
 def test_of_many_that_wait_each_gets_its_first_sign_when_it_is_due_and_a_stopped_one_none() -> None:
     async def main() -> None:
-        told: list[int] = []
+        turns = [Turn() for _ in range(4)]
         keepalives = Keepalives(after_s=0.01, period_s=60.0)
-
-        def begin(number: int) -> Keepalive:
-            async def sign() -> None:
-                told.append(number)
-
-            return keepalives.begin(sign)
-
-        first, stopped = begin(1), begin(2)
+        first, stopped = keepalives.begin(turns[0]), keepalives.begin(turns[1])
         stopped.stop()
-        await eventually(lambda: told == [1])
-        later = [begin(number) for number in (3, 4)]
-        await eventually(lambda: told == [1, 3, 4])
+        await eventually(lambda: turns[0].signs == 1)
+        later = [keepalives.begin(turn) for turn in turns[2:]]
+        await eventually(lambda: [turn.signs for turn in turns] == [1, 0, 1, 1])
         for keepalive in (first, *later):
             keepalive.stop()
 

@@ -1,7 +1,7 @@
 """Which wire formats an engine speaks, found out without a token generated."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from adapters.engine_http.scripted_engine import eventually, run_bounded
 from luftpause.core.model.ids import ReplicaId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
-from luftpause.ports.engines import EngineRequest, EngineUnreachableError, Header, Take
+from luftpause.ports.engines import EngineRequest, EngineUnreachableError, Header, Sink
 from luftpause.services.dataplane.spoken import PATHS, Spoken
 
 HERE = Endpoint(url="http://engine", api_key_env="KEY")
@@ -24,7 +24,7 @@ class Refusal:
     async def read(self) -> bytes:
         return b""
 
-    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+    async def pour(self, sink: Sink) -> None:
         raise AssertionError("nobody pours this answer")
 
     def finish(self) -> bool:

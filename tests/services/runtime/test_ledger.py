@@ -11,6 +11,8 @@ from luftpause.ports.journal import StaleAppendError
 from luftpause.services.runtime.ledger import Ledger
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import UnknownHandleError
+from luftpause.telemetry.pauses import DECISIONS_A_LOOK
+from services.collected import collections
 from services.runtime.runtime_fakes import MemoryJournal, in_time, order
 
 R, Q = RunId("run_r"), RunId("run_q")
@@ -98,5 +100,17 @@ def test_a_run_that_is_forgotten_while_it_is_read_back_takes_nothing() -> None:
         ledger._settle(R)
         with pytest.raises(StaleAppendError, match="is not kept any more"):
             await recalled
+
+    in_time(live())
+
+
+def test_what_events_leave_behind_is_looked_through_by_their_number() -> None:
+    async def live() -> None:
+        ledger = Ledger(MemoryJournal(), RuntimeMetrics(), lambda _run: None)
+        await ledger.open()
+        with collections() as seen:
+            for number in range(DECISIONS_A_LOOK):
+                await lived(ledger, RunId(f"run_{number}"))
+        assert seen == [1, 1, 1]
 
     in_time(live())

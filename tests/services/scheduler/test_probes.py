@@ -1,7 +1,7 @@
 """Finding out how replicas are."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -11,7 +11,7 @@ from luftpause.core.model.replicas import Endpoint, EngineKind, Load, Priorities
 from luftpause.core.scheduling.events import ReplicaProbed
 from luftpause.core.scheduling.state import Limits
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.ports.engines import EngineBrokeError, EngineRequest, EngineUnreachableError, Header, Take
+from luftpause.ports.engines import EngineBrokeError, EngineRequest, EngineUnreachableError, Header, Sink
 from luftpause.services.scheduler.probes import METRICS_BYTES_MAX, Prober
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
@@ -37,7 +37,7 @@ class FakeExchange:
             raise EngineBrokeError("cut")
         return b""
 
-    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+    async def pour(self, sink: Sink) -> None:
         raise AssertionError("nobody pours this answer")
 
     def finish(self) -> bool:

@@ -48,6 +48,8 @@ from luftpause.services.scheduler.metrics import SchedulerMetrics
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.tally import DecisionTally
+from luftpause.telemetry.pauses import DECISIONS_A_LOOK
+from services.collected import collections
 from services.scheduler.running import crowd, eventually, offer, probed, run, soon, spec, started
 
 R = RunId("r")
@@ -546,3 +548,15 @@ def test_a_turn_is_told_its_slot_and_what_to_read_into_it() -> None:
     first, second = run(story)
     assert (first.slot, first.restore) == (0, "")
     assert (second.slot, second.restore[-3:]) == (0, ".kv")
+
+
+def test_what_decisions_leave_behind_is_looked_through_by_their_number() -> None:
+    async def story() -> None:
+        desk = started(spec("a"))
+        with collections() as seen:
+            for number in range(DECISIONS_A_LOOK):
+                desk.admit(offer(f"t{number}", run="r"))
+                desk.report(finished(f"t{number}"))
+        assert seen == [1, 1]
+
+    run(story)

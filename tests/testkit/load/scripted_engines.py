@@ -1,10 +1,10 @@
 """An `Engines` that answers from a script."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from luftpause.core.model.replicas import Endpoint
-from luftpause.ports.engines import EngineRequest, Header, Take
+from luftpause.ports.engines import EngineRequest, Header, Sink
 
 
 @dataclass
@@ -22,7 +22,7 @@ class ScriptedExchange:
             raise piece
         return piece
 
-    async def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> None:
+    async def pour(self, sink: Sink) -> None:
         raise AssertionError("nobody pours this answer")
 
     def finish(self) -> bool:

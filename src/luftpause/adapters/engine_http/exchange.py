@@ -7,14 +7,14 @@ the body by pausing the socket.
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Generator, Sequence
 from typing import Final, Protocol, cast
 
 import httptools
 
 from luftpause.adapters.eager_task import Arrival
 from luftpause.adapters.engine_http.trust import tls_fault
-from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header, Take
+from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header, Sink
 
 BODY_BYTES_HELD: Final = 48 * 1024
 """Unread bytes of body past which the socket is paused: less than one full read."""
@@ -114,8 +114,8 @@ class HttpExchange(Exchange):
         "_pieces",
         "_quiet",
         "_reusable",
+        "_sink",
         "_size",
-        "_take",
         "_wire",
         "bytes_seen",
         "headers",
@@ -139,7 +139,7 @@ class HttpExchange(Exchange):
         self._quiet = 0
         self._paused = self._complete = self._reusable = False
         self._error: Exception | None = None
-        self._take: Take | None = None
+        self._sink: Sink | None = None
         self._full = False
         self._answers: Answers | None = answers
         answers.exchange = self
@@ -175,21 +175,21 @@ class HttpExchange(Exchange):
             await self._arrival()
         return self._gather()
 
-    def pour(self, take: Take, room: Callable[[], Awaitable[None]]) -> Awaitable[None]:
+    def pour(self, sink: Sink) -> Awaitable[None]:
         """See Exchange."""
-        self._take = take
+        self._sink = sink
         try:
             is_over = self._hand_over()
         except BaseException:
-            self._take = None
+            self._sink = None
             raise
-        return _NOTHING_LEFT if is_over else self._pour(room)
+        return _NOTHING_LEFT if is_over else self._pour()
 
-    async def _pour(self, room: Callable[[], Awaitable[None]]) -> None:
+    async def _pour(self) -> None:
         try:
-            while self._take is not None:
+            while (sink := self._sink) is not None:
                 if self._full:
-                    await room()
+                    await sink.room()
                     self._full = False
                     self._hand_over()
                 elif self._error is not None:
@@ -197,14 +197,14 @@ class HttpExchange(Exchange):
                 else:
                     await self._arrival()
         finally:
-            self._take = None
+            self._sink = None
 
     def finish(self) -> bool:
         """See Exchange."""
         if self._complete or self._error is not None or self._wire is None:
             return False
         self._complete, self._reusable = True, False
-        if self._take is not None:
+        if self._sink is not None:
             self._hand_over()
         self._wake()
         return True
@@ -237,9 +237,9 @@ class HttpExchange(Exchange):
         else:
             if self._quiet > QUIET_BYTES_MAX:
                 self._fail(EngineBrokeError(_TOO_LONG))
-        if self._take is not None:
+        if self._sink is not None:
             self._hand_over()
-        if self._take is None or self._full or self._error is not None:
+        if self._sink is None or self._full or self._error is not None:
             self._wake()
 
     def lost(self, error: Exception | None) -> None:
@@ -258,7 +258,7 @@ class HttpExchange(Exchange):
             where = "its answer" if self.status else "its header"
             how = f", {error.strerror}" if isinstance(error, ssl.SSLEOFError) else ""
             self._fail(EngineBrokeError(f"the connection closed before the end of {where}{how}"))
-        if self._take is not None and self._complete:
+        if self._sink is not None and self._complete:
             self._hand_over()
         self._wake()
 
@@ -302,7 +302,7 @@ class HttpExchange(Exchange):
         self._pieces.append(data)
         self._size += len(data)
         self._quiet = 0
-        is_waiting = self._take is None or self._full
+        is_waiting = self._sink is None or self._full
         if is_waiting and self._size > BODY_BYTES_HELD and not self._paused and self._wire is not None:
             self._paused = True
             self._wire.pause_reading()
@@ -325,13 +325,13 @@ class HttpExchange(Exchange):
 
     def _hand_over(self) -> bool:
         """Pour what has arrived, unless there is no room for it; say whether it was the last: nobody takes any more."""
-        take = self._take
-        if take is None or self._full or not (self._pieces or self._complete):
+        sink = self._sink
+        if sink is None or self._full or not (self._pieces or self._complete):
             return False
         is_last = self._complete
         if is_last:
-            self._take = None
-        self._full = not take(self._gather(), is_last) and not is_last
+            self._sink = None
+        self._full = not sink.take_piece(self._gather(), is_last) and not is_last
         return is_last
 
     def _ends_by_close(self) -> bool:
@@ -364,6 +364,6 @@ def _unfit(headers: list[Header], received: int) -> str:
     if received > QUIET_BYTES_MAX and sum(len(name) + len(value) + 4 for name, value in headers) > QUIET_BYTES_MAX:
         return _TOO_LONG
     for name, value in headers:
-        if name == b"transfer-encoding" and value.lower() not in _PLAIN_TRANSFERS:
+        if name == b"transfer-encoding" and value != b"chunked" and value.lower() not in _PLAIN_TRANSFERS:
             return f"its answer is transferred as {value.decode('ascii', 'backslashreplace')[:100]!r}, not 'chunked'"
     return ""

@@ -1,9 +1,7 @@
 """What a Chat Completions answer says about its turn, read beside the stream without altering a byte.
 
-Streams are searched for a few markers and only an event that holds one is parsed. A marker is a key, a colon, at
-most one space and the first character of a value that means something (`"usage": {`): inside a JSON string its
-quotes would be escaped, so text that a model writes cannot be mistaken for one. What cannot be read is not
-reported: judging the engine's answer is the client's affair.
+Of a stream only events are parsed that are not like a plain one before them but for its text. What cannot be read is
+not reported: judging the engine's answer is the client's affair.
 """
 
 from collections.abc import Callable
@@ -12,7 +10,8 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from luftpause.core.dialects.marked_events import MarkedEvents, Marker
+from luftpause.core.dialects.event_readers import Events, Reader
+from luftpause.core.dialects.plain_events import PlainEvents
 from luftpause.core.dialects.sse import EventCutter
 from luftpause.core.model.ids import ToolCallId, ToolName
 from luftpause.core.model.tool_names import TOOL_CHARS_MAX, TOOLS_MAX
@@ -66,15 +65,11 @@ class Observer(Protocol):
         ...
 
 
-class Findings(Protocol):
+class Findings(Reader, Protocol):
     """What the documents of one answer said, put together."""
 
     over: bool
     """One of them said that the answer is over, or told of an error: nothing of the answer follows one."""
-
-    def take(self, document: bytes) -> None:
-        """Add what a document says, if it can be read."""
-        ...
 
     def copy(self) -> "Findings":
         """Return findings that go on from these."""
@@ -89,18 +84,18 @@ class StreamObserver(Observer):
     """Looks at an event stream. The result does not depend on how the stream was cut into pieces.
 
     Args:
-        findings: takes in the events that hold a marker; None for those of Chat Completions.
-        events: finds them.
+        findings: what its events say; None for those of Chat Completions.
+        events: picks those that are read.
     """
 
     __slots__ = ("_cutter", "_events", "_findings", "done", "first_token_seen")
 
-    def __init__(self, findings: Findings | None = None, events: MarkedEvents | None = None) -> None:
+    def __init__(self, findings: Findings | None = None, events: Events | None = None) -> None:
         self.first_token_seen = False
         self.done = False
         self._cutter = EventCutter()
         self._findings = findings or _Findings()
-        self._events = events or MarkedEvents(_MARKERS, text=b'content":"', end=b"data: " + _DONE)
+        self._events = events or PlainEvents(b'content":"')
 
     def feed(self, data: bytes) -> None:
         """Look at the next piece, cut anywhere."""
@@ -108,11 +103,8 @@ class StreamObserver(Observer):
             self.first_token_seen = True
             block = self._cutter.feed(data)
             if block:
-                documents = self._events.documents(block)
-                if documents:
-                    for document in documents:
-                        self._findings.take(document)
-                    self.done = self._findings.over
+                self._events.tell(block, self._findings)
+                self.done = self._findings.over
 
     def observed(self) -> Observed:
         """Return what was seen up to now, an unfinished last event included if it can be read."""
@@ -120,8 +112,7 @@ class StreamObserver(Observer):
         if not rest:
             return self._findings.observed()
         findings = self._findings.copy()
-        for document in self._events.documents(rest):
-            findings.take(document)
+        self._events.tell(rest, findings)
         return findings.observed()
 
 
@@ -209,13 +200,6 @@ class _OddAnswer(Struct):
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
 _ODD_ANSWER: Final = msgspec.json.Decoder(_OddAnswer)
 _DONE: Final = b"[DONE]"
-_MARKERS: Final = (
-    Marker(b'finish_reason":', b'"'),
-    Marker(b'usage":', b"{"),
-    Marker(b'tool_calls":', b"["),
-    Marker(b'"error":'),
-    Marker(_DONE),
-)
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
 
 
@@ -252,19 +236,20 @@ class _Findings(Findings):
             finish=self._finish, usage=self._usage, tool_calls=tuple(self._tool_calls), tools=tools, error=self._error
         )
 
-    def take(self, document: bytes) -> None:
-        """Add what a document says, if it can be read."""
+    def take(self, document: bytes) -> bool:
+        """See `Reader.take`."""
         if not document.startswith(b"{") and document.strip() == _DONE:
             self.over = True
-            return
+            return False
         try:
             answer = _ANSWER.decode(document)
         except _UNREADABLE:
             self._take_odd(document)
-            return
-        if answer.usage is not None:
-            self._usage = _told(answer.usage)
-        self._take(answer.choices, answer.error)
+            return False
+        usage = answer.usage
+        if usage is not None:
+            self._usage = _told(usage)
+        return not self._take(answer.choices, answer.error) and usage is None
 
     def _take_odd(self, document: bytes) -> None:
         """Add what a document says beside a usage that cannot be read."""
@@ -274,19 +259,25 @@ class _Findings(Findings):
             return
         self._take(answer.choices, answer.error)
 
-    def _take(self, choices: list[_Choice] | None, error: Raw) -> None:
-        for choice in choices or ():
-            if choice.finish_reason and not self._finish:
-                self._finish = choice.finish_reason
-            self._add_calls(choice, choice.delta)
-            self._add_calls(choice, choice.message)
-        if error is not _NULL:
-            self._error = self._error or error_said(error)
-            self.over = self.over or bool(self._error)
+    def _take(self, choices: list[_Choice] | None, error: Raw) -> bool:
+        """Add what choices and an error say; return whether they say anything that counts."""
+        is_news = False
+        if choices is not None:
+            for choice in choices:
+                if choice.finish_reason:
+                    is_news = True
+                    self._finish = self._finish or choice.finish_reason
+                is_news = self._add_calls(choice, choice.delta) or is_news
+                is_news = self._add_calls(choice, choice.message) or is_news
+        if error is not _NULL and (said := error_said(error)):
+            is_news = self.over = True
+            self._error = self._error or said
+        return is_news
 
-    def _add_calls(self, choice: _Choice, message: _Message | None) -> None:
+    def _add_calls(self, choice: _Choice, message: _Message | None) -> bool:
+        """Add the calls of a message; return whether there are any."""
         if message is None or not message.tool_calls:
-            return
+            return False
         for position, call in enumerate(message.tool_calls):
             if call.id and len(self._tool_calls) < TOOL_CALLS_MAX:
                 self._tool_calls[ToolCallId(call.id)] = None
@@ -294,6 +285,7 @@ class _Findings(Findings):
                 index = call.index if isinstance(call.index, int) else position
                 place = choice.index if isinstance(choice.index, int) else 0, index, call.id or ""
                 self._add_name(place, call.function.name[:TOOL_CHARS_MAX])
+        return True
 
     def _add_name(self, place: _CallPlace, said: str) -> None:
         """Take the name of a call, or a piece of it.

@@ -6,8 +6,8 @@ A repeated top-level key is refused, however it is written, since two readers co
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NoReturn, cast
+from collections.abc import Mapping, Sequence
+from typing import Final, NoReturn, TypeAlias, cast
 
 import msgspec
 from msgspec import Raw
@@ -23,12 +23,15 @@ REPEAT_BYTES_MIN: Final = 5
 LONG_VALUE_BYTES: Final = 64
 """Longer values are cut out before keys are compared, so that comparing costs the same for long conversations."""
 
+Members: TypeAlias = dict[str, object]
+"""Members of a JSON object that were asked for. A dictionary: of any other mapping compiled code knows nothing."""
+
 
 class BadRequestError(Exception):
     """The body is no request that could be routed. The message is for the client."""
 
 
-def read_members(body: bytes, wanted: Iterable[str], *raw: str) -> Mapping[str, object]:
+def read_members(body: bytes, wanted: tuple[str, ...], *raw: str) -> Members:
     """Return members of the top-level object, those that are there.
 
     Args:
@@ -57,7 +60,7 @@ def check_text(body: bytes) -> None:
         raise BadRequestError(f"the request body is not valid JSON: no UTF-8 at byte {error.start}") from error
 
 
-def model_in(members: Mapping[str, object]) -> ModelName:
+def model_in(members: Members) -> ModelName:
     """Return the model that a request names.
 
     Raises:
@@ -77,7 +80,7 @@ def model_in(members: Mapping[str, object]) -> ModelName:
     return ModelName(model)
 
 
-def stream_in(members: Mapping[str, object]) -> bool:
+def stream_in(members: Members) -> bool:
     """Return whether the answer is to be streamed.
 
     Raises:
@@ -89,13 +92,13 @@ def stream_in(members: Mapping[str, object]) -> bool:
     return stream is True
 
 
-def cache_key_in(members: Mapping[str, object]) -> str:
+def cache_key_in(members: Members) -> str:
     """Return the request's `prompt_cache_key`, empty where it has none that could be compared."""
     key = members.get("prompt_cache_key")
     return key if isinstance(key, str) and len(key) <= CACHE_KEY_CHARS_MAX and is_text(key) else ""
 
 
-def reply_max_in(members: Mapping[str, object], *names: str) -> int:
+def reply_max_in(members: Members, *names: str) -> int:
     """Return how many tokens an answer may have, by the first of these members that says so; 0 where none does."""
     for name in names:
         most = members.get(name)
@@ -104,7 +107,7 @@ def reply_max_in(members: Mapping[str, object], *names: str) -> int:
     return 0
 
 
-def offers_tools(members: Mapping[str, object], names: Iterable[str]) -> bool:
+def offers_tools(members: Members, names: tuple[str, ...]) -> bool:
     """Say whether a request offers tools.
 
     Args:
@@ -113,7 +116,7 @@ def offers_tools(members: Mapping[str, object], names: Iterable[str]) -> bool:
     """
     for name in names:
         offered = members.get(name)
-        if len(offered) > _NO_TOOLS_BYTES if isinstance(offered, Raw) else offered:
+        if offered is not None and (len(offered) > _NO_TOOLS_BYTES if isinstance(offered, Raw) else offered):
             return True
     return False
 
@@ -122,7 +125,7 @@ _NO_TOOLS_BYTES: Final = len(b"null")
 """A list of tools is longer."""
 
 
-def _members(body: bytes, wanted: Iterable[str], raw: Iterable[str]) -> Mapping[str, object]:
+def _members(body: bytes, wanted: tuple[str, ...], raw: tuple[str, ...]) -> Members:
     try:
         raws = _DECODE_MEMBERS(body)
     except msgspec.ValidationError as error:
@@ -130,14 +133,16 @@ def _members(body: bytes, wanted: Iterable[str], raw: Iterable[str]) -> Mapping[
     except msgspec.DecodeError as error:
         return _odd_members(body, str(error))
     _refuse_repeats(body, raws)
-    members: dict[str, object] = {}
+    members: Members = {}
     for key in raw:
-        if key in raws:
-            members[key] = raws[key]
+        value = raws.get(key)
+        if value is not None:
+            members[key] = value
     try:
         for key in wanted:
-            if key in raws:
-                members[key] = _DECODE(raws[key])
+            value = raws.get(key)
+            if value is not None:
+                members[key] = _DECODE(value)
     except msgspec.DecodeError as error:
         raise BadRequestError(f"the request body is not valid JSON: {error}") from error
     return members
@@ -147,7 +152,7 @@ _DECODE: Final = msgspec.json.Decoder().decode
 _DECODE_MEMBERS: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
-def _odd_members(body: bytes, why: str) -> Mapping[str, object]:
+def _odd_members(body: bytes, why: str) -> Members:
     """Read with the standard library what msgspec does not take: half of an escaped surrogate pair is legal JSON."""
     try:
         top = parsed(body.decode("utf-8", "surrogateescape"))

@@ -55,12 +55,14 @@ class EventCutter:
         if not data:
             return data
         if self._begun is not None:
-            data = self._begun + data
+            if self._begun:
+                data = self._begun + data
             if len(data) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(data):
                 self._begun = data
                 return b""
             self._begun = None
-            data = data.removeprefix(_BYTE_ORDER_MARK)
+            if data.startswith(_BYTE_ORDER_MARK):
+                data = data[len(_BYTE_ORDER_MARK) :]
         elif self._may_go_on and data[0] == _LF:
             data = data[1:]  # the line has ended with the CR before it
         self._may_go_on = data.endswith(b"\r")

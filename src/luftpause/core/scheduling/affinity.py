@@ -13,6 +13,7 @@ from luftpause.core.model.ids import ReplicaId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.admission import has_room, takes_turns
 from luftpause.core.scheduling.events import RunPhase, TurnArrived
+from luftpause.core.scheduling.known import known
 from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.services import services_of
 from luftpause.core.scheduling.state import Life, Pool, Replica, Run, Service
@@ -28,7 +29,7 @@ _LEAST_LOADED: Final = PlacedBecause.LEAST_LOADED
 
 def bound_to(replicas: Replicas, run: Run) -> Replica | None:
     """Return the run's home if it has been one life since, healthy or not yet probed; else None."""
-    home = None if run.home is None else replicas.get(run.home)
+    home = None if run.home is None else known(replicas, run.home)
     return home if home is not None and home.epoch == run.home_epoch else None
 
 
@@ -96,9 +97,9 @@ def pools_of(replica: Replica) -> tuple[Pool, ...]:
 def candidates(replicas: Replicas, serving: Map[Service, tuple[ReplicaId, ...]], pool: Pool) -> list[Replica]:
     """Return the replicas of a pool in order of declaration."""
     if isinstance(pool, str):
-        home = replicas.get(pool)
+        home = known(replicas, pool)
         return [] if home is None else [home]
-    return [replicas[replica] for replica in serving.get(pool, ())]
+    return [replicas[replica] for replica in known(serving, pool) or ()]
 
 
 def enlisted(serving: Serving, replicas: Replicas, replica: Replica) -> Serving:

@@ -35,18 +35,6 @@ from luftpause.core.scheduling.working_set import growing, recalling
 
 __all__ = ["decide", "next_deadline"]
 
-_OF_TURNS = (
-    TurnArrived,
-    FirstTokenSeen,
-    AnswerGrew,
-    TurnFinished,
-    TurnFailed,
-    TurnAbandoned,
-    TurnReturned,
-    TurnStays,
-    TurnsRenewed,
-)
-
 
 def decide(state: State, event: Event, now: Instant) -> Decision:
     """Take in one event. Total: any event is legal in any state, and the given state stays as it is.
@@ -70,7 +58,20 @@ def decide(state: State, event: Event, now: Instant) -> Decision:
 
 
 def _take_in(draft: Draft, event: Event, now: Instant) -> None:
-    if isinstance(event, _OF_TURNS):
+    if isinstance(  # the classes stand here themselves: for a tuple by name a compiled module asks Python
+        event,
+        (
+            TurnArrived,
+            TurnFinished,
+            FirstTokenSeen,
+            TurnsRenewed,
+            TurnFailed,
+            TurnAbandoned,
+            TurnReturned,
+            TurnStays,
+            AnswerGrew,
+        ),
+    ):
         _take_in_turn(draft, event, now)
         return
     match event:

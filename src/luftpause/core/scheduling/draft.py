@@ -149,9 +149,10 @@ class Draft:
     def set_run(self, run: Run) -> None:
         """Put a run in place of its old self, with its room, its deadline and the pools of its held turns."""
         part = run.part
-        old = self.runs.get(part)
+        is_new = part not in self.runs
+        old = None if is_new else self.runs[part]
         self.runs = self.runs.set(part, run)
-        if old is None:
+        if is_new:
             self.models_of = self.models_of.set(run.run, (*self.models_of.get(run.run, ()), run.model))
         self.run_counts = recounted(self.run_counts, self.runs, self.models_of, old, run)
         self.children = entered(self.children, old, run)

@@ -98,32 +98,33 @@ class Standings(NamedTuple):
         of, resting, clock, clocks = self.of, self.resting, self.clock, self.clocks
         principal = payer[0]
         if clock is None:
-            of, resting = _placed(of, resting, principal, (1, seq), 0, tokens)
-            of, resting = _placed(of, resting, payer, (1, seq), 0, tokens)
-            return Standings(of, self.waiting, resting, self.tokens + tokens, None, clocks)
-        of, resting = _placed(of, resting, principal, (service[0], seq), clock, tokens)
-        had, known = of[principal].standing[0] - service[0], clocks.get(principal, 0)
+            above, resting = _placed(of, resting, principal, (1, seq), 0, tokens)
+            own, resting = _placed(of, resting, payer, (1, seq), 0, tokens)
+            return Standings(_changed(of, payer, above, own), self.waiting, resting, self.tokens + tokens, None, clocks)
+        above, resting = _placed(of, resting, principal, (service[0], seq), clock, tokens)
+        had, known = above.standing[0] - service[0], clocks.get(principal, 0)
         clock = max(had, clock)
-        of, resting = _placed(of, resting, payer, (service[1], seq), known, tokens)
-        had = of[payer].standing[0] - service[1]
+        own, resting = _placed(of, resting, payer, (service[1], seq), known, tokens)
+        had = own.standing[0] - service[1]
         if had > known:
             clocks = clocks.set(principal, had)
-        return Standings(of, self.waiting, resting, self.tokens + tokens, clock, clocks)
+        return Standings(_changed(of, payer, above, own), self.waiting, resting, self.tokens + tokens, clock, clocks)
 
     def settled_service(self, payer: Payer, change: Change, tokens: int = 0) -> "Standings":
         """Note that a turn in flight of a payer is worth more, or less, than was thought when it was placed.
 
         `tokens`: so many more it is charged with.
         """
-        of, principal = self.of, payer[0]
-        of = of.set(principal, _served(of[principal], change[0], tokens))
-        of = of.set(payer, _served(of[payer], change[1], tokens))
-        return Standings(of, self.waiting, self.resting, self.tokens + tokens, self.clock, self.clocks)
+        of = self.of
+        above, own = _served(of[payer[0]], change[0], tokens), _served(of[payer], change[1], tokens)
+        changed = _changed(of, payer, above, own)
+        return Standings(changed, self.waiting, self.resting, self.tokens + tokens, self.clock, self.clocks)
 
     def ended(self, payer: Payer, tokens: int = 0) -> "Standings":
         """Note that a turn of a payer in flight ended."""
-        of, resting = self._ended(self.of, self.resting, payer[0], tokens)
-        of, resting = self._ended(of, resting, payer, tokens)
+        above, resting = self._ended(self.resting, payer[0], tokens)
+        own, resting = self._ended(resting, payer, tokens)
+        of = _changed(self.of, payer, above, own)
         return Standings(of, self.waiting, resting, self.tokens - tokens, self.clock, self.clocks)
 
     def settled(self) -> "Standings":
@@ -157,36 +158,50 @@ class Standings(NamedTuple):
             of, resting = of.delete(party), resting.set(party, account.standing)
         return Standings(of, self.waiting - (not held), resting, self.tokens, self.clock, self.clocks)
 
-    def _ended(self, of: Accounts, resting: Resting, party: Party, tokens: int) -> tuple[Accounts, Resting]:
-        account = of[party]
+    def _ended(self, resting: Resting, party: Party, tokens: int) -> tuple[Account | None, Resting]:
+        """Return a party's account with one turn in flight less, None where no turn is left; and who rests then."""
+        account = self.of[party]
         had, served = account.standing
         if self.clock is None:
             had -= 1
         if account.flying > 1 or account.waiting:
             ended = Account((had, served), account.flying - 1, account.waiting, account.tokens - tokens)
-            return of.set(party, ended), resting
-        return of.delete(party), resting.set(party, (had, served)) if self.waiting else resting
+            return ended, resting
+        return None, resting.set(party, (had, served)) if self.waiting else resting
 
     def _clock_of_callers(self, principal: PrincipalId) -> int:
         """Return what whoever was served last had had by then, among the callers of a principal."""
         return 0 if self.clock is None else self.clocks.get(principal, 0)
 
 
+def _changed(of: Accounts, payer: Payer, above: Account | None, own: Account | None) -> Accounts:
+    """Return the accounts with these of a payer and of its principal; None: it is dropped."""
+    changing = of.mutate()
+    if above is None:
+        del changing[payer[0]]
+    else:
+        changing[payer[0]] = above
+    if own is None:
+        del changing[payer]
+    else:
+        changing[payer] = own
+    return changing.finish()
+
+
 def _placed(
     of: Accounts, resting: Resting, party: Party, service: Standing, clock: int, tokens: int
-) -> tuple[Accounts, Resting]:
-    """Return the accounts with one more turn of a party in flight. `service`: what it had of that, and when."""
+) -> tuple[Account, Resting]:
+    """Return a party's account with one more turn, and who rests then. `service`: what it had of that, and when."""
     account = of.get(party)
     if account is not None:
         standing = account.standing[0] + service[0], service[1]
-        more = Account(standing, account.flying + 1, account.waiting, account.tokens + tokens)
-        return of.set(party, more), resting
+        return Account(standing, account.flying + 1, account.waiting, account.tokens + tokens), resting
     had = 0
     if resting:
         standing_then = resting.get(party)
         if standing_then is not None:
             had, resting = standing_then[0], resting.delete(party)
-    return of.set(party, Account((max(had, clock) + service[0], service[1]), 1, 0, tokens)), resting
+    return Account((max(had, clock) + service[0], service[1]), 1, 0, tokens), resting
 
 
 def _served(account: Account, change: int, tokens: int) -> Account:

@@ -18,6 +18,7 @@ from luftpause.core.scheduling.ages import age_in, instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived, TurnFinished
 from luftpause.core.scheduling.fairness import drain, somebody_waits
+from luftpause.core.scheduling.known import known
 from luftpause.core.scheduling.placing import ordered, place
 from luftpause.core.scheduling.reasons import HoldReason
 from luftpause.core.scheduling.residency import parking
@@ -105,7 +106,7 @@ def end(draft: Draft, turn: TurnId, now: Instant, *, finished: TurnFinished | No
         now: the present.
         finished: how its engine answered it whole, so that its replica holds the run's prefix for certain.
     """
-    in_flight = draft.turns.get(turn)
+    in_flight = known(draft.turns, turn)
     if in_flight is not None:
         _end_in_flight(draft, in_flight, now, finished)
     elif turn in draft.held:
@@ -114,7 +115,7 @@ def end(draft: Draft, turn: TurnId, now: Instant, *, finished: TurnFinished | No
 
 def is_news(state: State, turn: TurnId, now: Instant) -> bool:
     """Say whether the first token of a turn may change anything: as a rule nobody waits for it."""
-    in_flight = state.turns.get(turn)
+    in_flight = known(state.turns, turn)
     if in_flight is None or in_flight.returning or (in_flight.tokens and in_flight.first_s is None):
         return True
     return in_flight.over_in != state.peer_deadlines.bucket(now + state.limits.turn_timeout_s)
@@ -233,8 +234,8 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
     """Return the run as this arrival makes it, None for a turn that is in no run. A new run is not stored yet."""
     if not arrival.in_run:
         return None
-    known = draft.runs.get(arrival.part)
-    if known is None:
+    part = arrival.part
+    if part not in draft.runs:
         return Run(
             run=arrival.run,
             model=arrival.model,
@@ -244,11 +245,12 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
             ended_at=now,
             parent=arrival.parent,
         )
-    parent = known.parent if arrival.parent is None else arrival.parent
-    if known.service_class is arrival.service_class and known.caller == arrival.caller and known.parent == parent:
-        return known
-    run = known._replace(caller=arrival.caller, service_class=arrival.service_class, parent=parent)
-    if run.service_class is not known.service_class:
+    before = draft.runs[part]
+    parent = before.parent if arrival.parent is None else arrival.parent
+    if before.service_class is arrival.service_class and before.caller == arrival.caller and before.parent == parent:
+        return before
+    run = before._replace(caller=arrival.caller, service_class=arrival.service_class, parent=parent)
+    if run.service_class is not before.service_class:
         # A run that turned to batch needs no room kept any more; those who waited for that room come first.
         draft.set_run(run)
         drain(draft, now)
@@ -266,12 +268,12 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, finished: TurnFinishe
         draft.residency = left(draft.residency, turn.replica, now)
     if draft.residency.models:
         parking.leave(draft, turn, finished, now)
-    run = draft.runs.get(arrival.part) if turn.in_run else None
+    run = known(draft.runs, arrival.part) if turn.in_run else None
     if run is None:
         return
     turns = without(run.turns, arrival.turn)
     home, home_epoch = run.home, run.home_epoch
-    replica = draft.replicas.get(turn.replica)
+    replica = known(draft.replicas, turn.replica)
     if answered and not turns and replica is not None and replica.declared:
         # It answered, so it lives and holds the prefix, whatever a probe said meanwhile.
         home, home_epoch = turn.replica, replica.epoch

@@ -148,7 +148,7 @@ def _cap_of(placement: Placement, request: EngineRequest, allowed: Set[Edit]) ->
     edit, names = capped
     said = [name for name in names if request.body.find(b'"%b"' % name.encode()) >= 0]
     try:
-        members = read_members(request.body, said) if said else {}
+        members = read_members(request.body, tuple(said)) if said else {}
     except BadRequestError:
         return None
     return None if any(members.get(name) is not None for name in said) else edit

@@ -5,23 +5,27 @@ answered before its first sign, so all that wait for theirs share one timer.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from typing import Final, Protocol
 
 WAITING: Final = ((b"cache-control", b"no-cache"),)
 """Headers of an answer that begins with a sign of life, beside those of its kind."""
 
-Sign: TypeAlias = Callable[[], Awaitable[None]]
-"""Sends one sign of life; while it waits for a slow client no other is sent."""
+
+class Waiting(Protocol):
+    """A turn whose client waits."""
+
+    async def show_life(self) -> None:
+        """Send one sign of life; while it waits for a slow client no other is sent."""
+        ...
 
 
 class Keepalive:
     """One client that waits. `Keepalives.begin` makes it."""
 
-    __slots__ = ("_keepalives", "sign", "task")
+    __slots__ = ("_keepalives", "task", "turn")
 
-    def __init__(self, keepalives: "Keepalives", sign: Sign) -> None:
-        self.sign = sign
+    def __init__(self, keepalives: "Keepalives", turn: Waiting) -> None:
+        self.turn = turn
         self.task: asyncio.Task[None] | None = None
         self._keepalives = keepalives
 
@@ -48,12 +52,12 @@ class Keepalives:
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def begin(self, sign: Sign) -> Keepalive:
+    def begin(self, turn: Waiting) -> Keepalive:
         """Let a client wait, until its keepalive is stopped."""
         loop = self._loop
         if loop is None:
             loop = self._loop = asyncio.get_running_loop()  # asking for it each time costs a system call
-        keepalive = Keepalive(self, sign)
+        keepalive = Keepalive(self, turn)
         self._due[keepalive] = loop.time() + self._after_s
         if self._timer is None:
             self._timer = loop.call_later(self._after_s, self._look)
@@ -75,9 +79,9 @@ class Keepalives:
             over.append(keepalive)
         for keepalive in over:
             del self._due[keepalive]
-            keepalive.task = loop.create_task(self._go_on(keepalive.sign), name="keepalive")
+            keepalive.task = loop.create_task(self._go_on(keepalive.turn), name="keepalive")
 
-    async def _go_on(self, sign: Sign) -> None:
+    async def _go_on(self, turn: Waiting) -> None:
         while True:
-            await sign()
+            await turn.show_life()
             await asyncio.sleep(self._period_s)

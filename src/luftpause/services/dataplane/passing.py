@@ -5,7 +5,7 @@ It knows what an answer says, not who sends it on. How a turn ended: `endings`.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
 
@@ -19,7 +19,7 @@ from luftpause.core.model.ids import TurnId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
-from luftpause.ports.engines import EngineBrokeError, Exchange
+from luftpause.ports.engines import EngineBrokeError, Exchange, Sink
 from luftpause.services.dataplane.endings import NOT_MEASURED, Measured, asking, ending_of, marked
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, is_event_stream
 from luftpause.services.dataplane.growth import NEVER, Growth
@@ -227,6 +227,29 @@ class PassingAnswer:
         """End an answer that is over and goes on. One that is at its end by now, whichever way, is left alone."""
         if self.exchange.finish():
             _LOGGER.warning("engine_given_up", extra={"replica": self.placement.replica, "why": why})
+
+
+class Measuring(Sink):
+    """Hands an answer on to a sink, and adds up how long it becomes."""
+
+    __slots__ = ("_answer", "_sink")
+
+    def __init__(self, answer: PassingAnswer, sink: Sink) -> None:
+        self._answer = answer
+        self._sink = sink
+
+    def take_piece(self, data: bytes, is_last: bool) -> bool:
+        """See `Sink`."""
+        answer = self._answer
+        answer.size += len(data)  # before the piece that may end the turn
+        has_room = self._sink.take_piece(data, is_last)
+        if answer.size >= answer.spoken_of:
+            answer.speak()
+        return has_room
+
+    def room(self) -> Awaitable[None]:
+        """See `Sink`."""
+        return self._sink.room()
 
 
 async def read_up_to(exchange: Exchange, limit: int) -> bytes:

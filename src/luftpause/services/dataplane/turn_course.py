@@ -20,8 +20,8 @@ from luftpause.core.model.ids import RunId
 from luftpause.core.model.replicas import Placement
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed
-from luftpause.ports.asgi import Running
-from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header
+from luftpause.ports.asgi import Answering, Running
+from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header, Sink
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, TurnRefusedError
 from luftpause.services.dataplane.answers import send_body, send_failure
 from luftpause.services.dataplane.counts import GONE
@@ -35,9 +35,9 @@ from luftpause.services.dataplane.endings import (
 )
 from luftpause.services.dataplane.forwarding import CHAT, Asked, forward
 from luftpause.services.dataplane.headers import PARENT_HEADER, for_client, fresh_run, reframed, retold
-from luftpause.services.dataplane.keepalive import WAITING, Keepalive
+from luftpause.services.dataplane.keepalive import WAITING, Keepalive, Waiting
 from luftpause.services.dataplane.noting import note
-from luftpause.services.dataplane.passing import PassingAnswer, read_up_to
+from luftpause.services.dataplane.passing import Measuring, PassingAnswer, read_up_to
 from luftpause.services.dataplane.recalling import Recall, running_task
 from luftpause.services.dataplane.restoring import restore
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
@@ -47,7 +47,7 @@ _SECONDS: Final = time.monotonic
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
 
-class TurnCourse:
+class TurnCourse(Sink, Answering, Waiting):
     """Takes one turn through. `run` is the client's, None when it names none; the scheduler has the last word."""
 
     __slots__ = (
@@ -104,11 +104,11 @@ class TurnCourse:
 
     async def take(self) -> None:
         """Take the turn to its end."""
-        self._call.line.on_leave(self._leave)
+        self._call.line.on_leave(self)
         ending: type[TurnAbandoned] | str = "the dataplane failed"
         try:
             if self._wants_stream and self._around.settings.keepalive_s:
-                self._keepalive = self._around.keepalives.begin(self._show_life)
+                self._keepalive = self._around.keepalives.begin(self)
             while (placement := await self._place()) is not None:
                 try:
                     pause_s = await self._forward(placement)
@@ -140,8 +140,8 @@ class TurnCourse:
             report = TurnFailed(turn=turn, cause=ending) if isinstance(ending, str) else ending(turn=turn)
             self._around.turns.end(turn, report)
 
-    def _leave(self, task: Running) -> None:
-        """Cancel the turn: its client left, or has to."""
+    def client_leaves(self, task: Running) -> None:
+        """See `Answering`: the turn is cancelled."""
         if not self._over:
             self._client_left = self._call.line.left
             self._shut_down = not self._client_left
@@ -235,19 +235,11 @@ class TurnCourse:
             answer.linger()
         self._count(exchange.status)
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
-        self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
-        take = self._measure_and_pass_on if answer.is_measured else self._pass_piece_on
-        return exchange.pour(take, self._call.line.room)
+        self._send_head(exchange.status, headers)
+        return exchange.pour(Measuring(answer, self) if answer.is_measured else self)
 
-    def _measure_and_pass_on(self, data: bytes, is_last: bool) -> bool:
-        answer = self._answer
-        answer.size += len(data)  # before the piece that may end the turn
-        goes_on = self._pass_piece_on(data, is_last)
-        if answer.size >= answer.spoken_of:
-            answer.speak()
-        return goes_on
-
-    def _pass_piece_on(self, data: bytes, is_last: bool) -> bool:
+    def take_piece(self, data: bytes, is_last: bool) -> bool:
+        """See `Sink`."""
         answer, line = self._answer, self._call.line
         if data:
             if answer.begins:
@@ -267,6 +259,10 @@ class TurnCourse:
             self._end(answer)
             answer.linger()
         return line.write(data)
+
+    def room(self) -> Awaitable[None]:
+        """See `Sink`."""
+        return self._call.line.room()
 
     def _count(self, status: int) -> None:
         """Count an answer that is passed on; of a turn that came back, two may begin to be."""
@@ -293,7 +289,7 @@ class TurnCourse:
         if self._wants_stream:
             self._stop_keepalive()
             headers = retold(exchange.headers, self._dialect.stream_type)
-            self._send_head(exchange.status, [*for_client(headers, self._known_run), *self._told])
+            self._send_head(exchange.status, headers)
             self._call.line.end(whole)
             return
         more = (*reframed(exchange.headers), *self._told)
@@ -318,7 +314,7 @@ class TurnCourse:
         self._stop_keepalive()
         self._counts.answered(str(exchange.status))
         if answer.back is None:
-            self._send_head(exchange.status, [*for_client(exchange.headers, self._known_run), *self._told])
+            self._send_head(exchange.status, exchange.headers)
             self._call.line.end(body)
             return
         said_so = answer.back.error(exchange.status, body)
@@ -382,19 +378,21 @@ class TurnCourse:
             self._keepalive.stop()
             self._keepalive = None
 
-    async def _show_life(self) -> None:
-        """Send a sign of life: from the first one on the client has a 200."""
+    async def show_life(self) -> None:
+        """See `Waiting`: from the first one on the client has a 200."""
         if self._run is None:
             return  # no header goes out before the run is known
         line = self._call.line
         await line.room()
         if not self._head_sent:
-            head = for_client(retold(WAITING, self._dialect.stream_type), self._run)
-            self._send_head(200, [*head, *self._told])
+            self._send_head(200, retold(WAITING, self._dialect.stream_type))
             self._committed = True
         line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
 
     def _send_head(self, status: int, headers: Sequence[Header]) -> None:
+        """Send the head, unless that was done: of an engine's headers those that go on, the run's and ours."""
         if not self._head_sent:
-            self._call.line.begin(status, headers)
+            head = for_client(headers, self._known_run)
+            head.extend(self._told)
+            self._call.line.begin(status, head)
             self._head_sent = True

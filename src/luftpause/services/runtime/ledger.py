@@ -22,6 +22,7 @@ from luftpause.ports.journal import Journal, JournalFailedError, StaleAppendErro
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import UnknownHandleError
 from luftpause.services.runtime.run_spans import RunSpans
+from luftpause.telemetry.pauses import ShortPauses
 
 _MANY: Final = 100_000
 
@@ -49,6 +50,7 @@ class Ledger:
         self._metrics = metrics
         self._spans = spans or RunSpans()
         self._changed = changed
+        self._pauses = ShortPauses()
         self._last_seq: dict[RunId, int] = {}
         self._clocks: dict[RunId, float] = {}
         self._epoch = 0
@@ -99,6 +101,7 @@ class Ledger:
             effective.append(decision.state is not before)
             self._metrics.count(entry.event)
             self._spans.happened(entry.event, before, self.state)
+            self._pauses.decided()
         if isinstance(events[0], RunSpawned):
             self._enter(run)
         self.state = without_conversation(self.state, self.state.runs[run])

@@ -25,6 +25,7 @@ from luftpause.core.scheduling.events import (
     TurnsRenewed,
     TurnStays,
 )
+from luftpause.core.scheduling.known import known
 from luftpause.core.scheduling.reasons import (
     LauncherAway,
     ModelLeaving,
@@ -153,7 +154,7 @@ class Phases:
         self._lanes_minted = 0
         self._of_turn: dict[TurnId, Lane] = {}
         self.runs: dict[RunId, Lane] = {}
-        """The lane of each run that is followed; those whose turns came or went last stand last."""
+        """The lane of each run that is followed; of those at rest, whose turns ended last stand last."""
         self.models: dict[ModelName, Lane] = {}
 
     def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
@@ -162,7 +163,7 @@ class Phases:
         if isinstance(event, FirstTokenSeen):
             lane = self._of_turn.get(event.turn)
             if lane is not None and event.turn in state.turns:
-                self._enter(lane, event.turn, (_DECODE, lane.turns[event.turn][1]), now)
+                self._go_on(lane, event.turn, (_DECODE, lane.turns[event.turn][1]), now)
         elif isinstance(event, TurnFinished):
             pause = _pause(event, state) if event.tool_calls else self._rest(before, event.turn, _at_rest(event))
             self._ended(event.turn, pause, now, event.usage)
@@ -192,7 +193,7 @@ class Phases:
 
     def _follow_order(self, action: Action, state: State, now: Instant) -> None:
         if isinstance(action, PlaceTurn):
-            placed = state.turns.get(action.turn)
+            placed = known(state.turns, action.turn)
             if placed is not None and placed.arrival.in_run:
                 self._enter(self._lane_of(placed.arrival), action.turn, (_PREFILL, action.replica), now)
         elif isinstance(action, HoldTurn):
@@ -251,10 +252,13 @@ class Phases:
 
     def _enter(self, lane: Lane, turn: TurnId, phase: tuple[Phase, str], now: Instant) -> None:
         self._of_turn[turn] = lane
-        lane.turns[turn] = phase
-        self._show_turns(lane, phase if len(lane.turns) == 1 else _busiest(lane), now)
+        self._go_on(lane, turn, phase, now)
         if len(self.runs) > self._lanes_max:
             self._make_room(now)
+
+    def _go_on(self, lane: Lane, turn: TurnId, phase: tuple[Phase, str], now: Instant) -> None:
+        lane.turns[turn] = phase
+        self._show_turns(lane, phase if len(lane.turns) == 1 else _busiest(lane), now)
 
     def _ended(self, turn: TurnId, rest: tuple[Phase, str], now: Instant, usage: Usage | None = None) -> None:
         lane = self._of_turn.pop(turn, None)
@@ -270,7 +274,7 @@ class Phases:
 
     def _rest(self, before: State, turn: TurnId, rest: tuple[Phase, str]) -> tuple[Phase, str]:
         """Return how a run rests after a turn that called nothing: out on its tool still, if that was aside."""
-        lane, ended = self._of_turn.get(turn), before.turns.get(turn)
+        lane, ended = self._of_turn.get(turn), known(before.turns, turn)
         is_aside = ended is not None and ended.arrival.shape is TurnShape.ASIDE
         return lane.rest if is_aside and lane is not None and lane.rest[0] is _TOOL else rest
 
@@ -286,7 +290,7 @@ class Phases:
         if lane.phase is phase and lane.detail == detail:
             return
         self._show(lane, phase, detail, now)
-        if phase is not _DECODE:  # its turn entered another phase before
+        if not lane.turns:
             run = RunId(lane.name)
             if self.runs.pop(run, None) is not None:
                 self.runs[run] = lane

@@ -34,6 +34,7 @@ from luftpause.core.scheduling.events import (
     TurnReport,
     WokeUp,
 )
+from luftpause.core.scheduling.known import known
 from luftpause.core.scheduling.parts import parts_of
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
@@ -52,6 +53,7 @@ from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.services.scheduler.tally import DecisionTally
 from luftpause.services.scheduler.tickets import Tickets
 from luftpause.services.scheduler.witness import Witness
+from luftpause.telemetry.pauses import ShortPauses
 
 REARM_S_MIN: Final = 0.05
 """Two wake-ups are at least this far apart, so that a deadline that cannot be met never spins."""
@@ -69,6 +71,7 @@ class SchedulerService(SchedulerDesk):
         self._state = empty_state(settings.limits)
         self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=lambda run: parts_of(self._state, run))
         self._tally = DecisionTally()
+        self._pauses = ShortPauses()
         self._metrics = SchedulerMetrics(self._tally, lambda: self._state, self.now)
         self._mailbox: deque[Event] = deque()
         self._busy = False
@@ -153,12 +156,9 @@ class SchedulerService(SchedulerDesk):
     def report(self, report: TurnReport) -> None:
         """See `SchedulerDesk.report`."""
         if isinstance(report, TurnFinished) and report.usage is not None:
-            running = self._state.turns.get(report.turn)
+            running = known(self._state.turns, report.turn)
             if running is not None:
-                self._tally.used(running.arrival.service_class, report.usage)
-                if report.reply_cap and is_cut(report):
-                    self._tally.cut[running.arrival.service_class] += 1
-                    _log.info("answer_cut", extra={"turn": report.turn, "reply_cap": report.reply_cap})
+                self._tally.used(running.arrival.service_class, report.usage, is_cut=is_cut(report))
         if isinstance(report, TurnFinished) and (report.tool_calls or report.marks):
             turn = self._state.turns.get(report.turn) or self._state.lapsed.get(report.turn)
             if turn is not None and turn.in_run:
@@ -320,6 +320,7 @@ class SchedulerService(SchedulerDesk):
             )
         ):
             self._arm()
+        self._pauses.decided()
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, PlaceTurn):  # by far the most of them

@@ -55,8 +55,10 @@ class DecisionTally:
                     reasons = self.reasons[kind] = {}
                 reasons[why] = reasons.get(why, 0) + 1
 
-    def used(self, service_class: ServiceClass, usage: Usage) -> None:
-        """Count the tokens of a turn that ended."""
+    def used(self, service_class: ServiceClass, usage: Usage, *, is_cut: bool = False) -> None:
+        """Count the tokens of a turn that ended, and whether its answer was cut off at our cap."""
+        if is_cut:
+            self.cut[service_class] += 1
         spent = self.tokens.get(service_class)
         if spent is None:
             spent = self.tokens[service_class] = {}

@@ -54,13 +54,13 @@ def jobs_of(workload: Workload, arms: Sequence[str], effort: Effort) -> list[Job
 
 def simulate_workload(workload: Workload, arms: Sequence[str], effort: Effort, done: Done) -> WorkloadResult:
     """Measure a workload on arms in virtual time; `done` is told of each seed of each of them."""
-    began, machine = time.perf_counter(), describe_machine()
+    began, machine, of = time.perf_counter(), describe_machine(), commit()
     jobs = jobs_of(workload, arms, effort)
     samples: Gathered = {}
     for job, sample in zip(jobs, run_jobs(jobs, done, processes=effort.processes), strict=True):
         samples.setdefault(job.scenario, {}).setdefault(job.arm, []).append(sample)
     setup = {} if effort.minutes is None else {"minutes": f"{effort.minutes:g} instead of the scenario's own"}
-    return _result(workload, effort, samples, Taken("sim", began, machine, {}, setup))
+    return _result(workload, effort, samples, Taken("sim", began, machine, of, {}, setup))
 
 
 def measure_workload(
@@ -70,7 +70,7 @@ def measure_workload(
 
     Seeds are the outer loop: what the machine does meanwhile meets all arms alike.
     """
-    began, machine = time.perf_counter(), describe_machine()
+    began, machine, of = time.perf_counter(), describe_machine(), commit()
     samples: Gathered = {scenario: {arm: [] for arm in arms} for scenario in workload.scenarios}
     absent: dict[str, str] = {}
     cores: list[Mapping[str, float]] = []
@@ -92,16 +92,20 @@ def measure_workload(
         "most cores busy": busiest(cores),
     }
     shell: EngineShell = "llama" if window.real else "http"
-    return _result(workload, effort, samples, Taken(shell, began, machine, absent, setup))
+    return _result(workload, effort, samples, Taken(shell, began, machine, of, absent, setup))
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How samples were taken: by which shell, since when (of the performance counter), where, without whom, and how."""
+    """How samples were taken.
+
+    By which shell, since when (of the performance counter), where, of what as it was then, without whom, and how.
+    """
 
     shell: EngineShell
     began: float
     machine: Machine
+    commit: str
     absent: Mapping[str, str]
     setup: Mapping[str, str]
 
@@ -110,7 +114,7 @@ def _result(workload: Workload, effort: Effort, samples: Gathered, taken: Taken)
     return WorkloadResult(
         workload=workload.name,
         engine=taken.shell,
-        commit=commit(),
+        commit=taken.commit,
         when=now(),
         seeds=effort.seeds,
         seconds=round(time.perf_counter() - taken.began, 1),

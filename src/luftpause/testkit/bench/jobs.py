@@ -30,7 +30,7 @@ def run_jobs(jobs: Sequence[Job], done: Done, *, processes: int) -> list[Sample]
     context = multiprocessing.get_context("spawn")
     found: dict[int, Sample] = {}
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        with _deaf_to_ctrl_c():
+        with _deaf_to_the_terminal():
             futures = {pool.submit(measure, job): number for number, job in enumerate(jobs)}
         try:
             for future in as_completed(futures):
@@ -45,10 +45,11 @@ def run_jobs(jobs: Sequence[Job], done: Done, *, processes: int) -> list[Sample]
 
 
 @contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Let processes that start meanwhile never hear of it: a terminal tells all, and we alone end them."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _deaf_to_the_terminal() -> Iterator[None]:
+    """Let processes that start meanwhile never hear of Ctrl-C or its closing: it tells all, and we alone end them."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

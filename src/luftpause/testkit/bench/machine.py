@@ -10,8 +10,21 @@ from typing import Final
 
 import msgspec
 
-ROOT: Final = Path(__file__).resolve().parents[4]
-"""The checkout that this file is in; some folder of no meaning where the package was installed."""
+import luftpause
+
+_COMPILE: Final = "scripts/compile"
+_MEASURED: Final = (".", ":(exclude)benchmarks/results", ":(exclude)docs")
+"""What a result is of: not the results before it, nor what is told of them."""
+
+
+def root_of(package: Path) -> Path:
+    """Return the checkout that runs, from its sources or its compiled copy; for an installed package its own folder."""
+    return next((folder for folder in package.parents[1:3] if (folder / _COMPILE).is_file()), package)
+
+
+PACKAGE: Final = Path(luftpause.__file__).resolve().parent
+ROOT: Final = root_of(PACKAGE)
+"""The checkout that runs; a folder of no meaning where the package was installed."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,13 +68,20 @@ def machine_line(machine: Machine) -> str:
 
 
 def commit() -> str:
-    """Return the commit that is checked out, `-dirty` if it was changed; `unknown` outside a checkout."""
+    """Return the commit of what runs, `-dirty` if that was changed; outside a checkout the version.
+
+    A compiled copy is of the commit that is checked out while it is of these very sources, else of an `unknown` one.
+    """
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
+        return f"v{luftpause.__version__}"
+    is_copy = PACKAGE.parent != ROOT / "src"
+    if is_copy and subprocess.run(["/bin/sh", str(ROOT / _COMPILE), "--current"], check=False).returncode:
         return "unknown"
-    command = [git, "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10"]
+    command = [git, "-C", str(ROOT), "describe", "--always", "--abbrev=10"]
     answer = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
-    return answer.stdout.strip() or "unknown"
+    changed = subprocess.run([git, "-C", str(ROOT), "diff", "--quiet", "HEAD", "--", *_MEASURED], check=False)
+    return (answer.stdout.strip() or "unknown") + "-dirty" * (changed.returncode == 1)
 
 
 def now() -> str:

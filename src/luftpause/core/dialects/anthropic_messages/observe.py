@@ -1,9 +1,10 @@
 """What a Messages answer says about its turn, read beside the stream without altering a byte.
 
-As with Chat Completions, only an event that holds a marker is parsed. A marker is a word in quotes: inside a JSON
-string its quotes would be escaped, so text that a model writes cannot be mistaken for one.
+Only an event that holds a marker is parsed. A marker is a word in quotes: inside a JSON string its quotes would be
+escaped, so text that a model writes cannot be mistaken for one.
 """
 
+import contextlib
 from typing import Final
 
 import msgspec
@@ -128,13 +129,11 @@ class _Findings(Findings):
             error=self._error,
         )
 
-    def take(self, document: bytes) -> None:
-        """Add what a document says, if it can be read."""
-        try:
-            event = _EVENT.decode(document)
-            self._take_event(event, document)
-        except _UNREADABLE:
-            return
+    def take(self, document: bytes) -> bool:
+        """See `Reader.take`: none of its events is passed over for another."""
+        with contextlib.suppress(*_UNREADABLE):
+            self._take_event(_EVENT.decode(document), document)
+        return False
 
     def _take_event(self, event: _Event, document: bytes) -> None:
         if event.type == "message_start":

@@ -1,7 +1,7 @@
 """What a Responses answer says about its turn, read beside the stream without altering a byte.
 
-As with Chat Completions, only an event that holds a marker is parsed. A marker is a word in quotes: inside a JSON
-string its quotes would be escaped, so text that a model writes cannot be mistaken for one.
+Only an event that holds a marker is parsed. A marker is a word in quotes: inside a JSON string its quotes would be
+escaped, so text that a model writes cannot be mistaken for one.
 """
 
 from typing import Final
@@ -149,12 +149,12 @@ class _Findings(Findings):
             error=self._error,
         )
 
-    def take(self, document: bytes) -> None:
-        """Add what an event says, if it can be read."""
+    def take(self, document: bytes) -> bool:
+        """See `Reader.take`: none of its events is passed over for another."""
         try:
             event = _EVENT.decode(document)
         except _UNREADABLE:
-            return
+            return False
         if event.type in _ITEM_EVENTS:
             self._take_item(event.item)
         elif event.type in _LAST:
@@ -163,6 +163,7 @@ class _Findings(Findings):
         elif event.type == "error" or event.error != _NULL:
             self._take_error(Raw(document) if event.error == _NULL else event.error)
             self.over = self.over or bool(self._error)
+        return False
 
     def take_response(self, document: Raw) -> None:
         """Add what a response says, if it can be read."""
