@@ -288,8 +288,7 @@ class TurnCourse(Sink, Answering, Waiting):
         self._counts.answered(str(exchange.status))
         if self._wants_stream:
             self._stop_keepalive()
-            headers = retold(exchange.headers, self._dialect.stream_type)
-            self._send_head(exchange.status, headers)
+            self._send_head(exchange.status, retold(exchange.headers, self._dialect.stream_type))
             self._call.line.end(whole)
             return
         more = (*reframed(exchange.headers), *self._told)
@@ -318,8 +317,8 @@ class TurnCourse(Sink, Answering, Waiting):
             self._call.line.end(body)
             return
         said_so = answer.back.error(exchange.status, body)
-        headers = reframed(exchange.headers)
-        await send_body(self._call.send, self._known_run, said_so, status=exchange.status, more=headers)
+        more = reframed(exchange.headers)
+        await send_body(self._call.send, self._known_run, said_so, status=exchange.status, more=more)
 
     def _step_back(self, answer: PassingAnswer) -> float:
         """End a turn whose engine is busy, and return after how many seconds to offer it again."""
@@ -330,9 +329,9 @@ class TurnCourse(Sink, Answering, Waiting):
 
     def _end(self, answer: PassingAnswer) -> None:
         """Report the end of the turn, unless that was done."""
-        turn, turns = self._offer.turn, self._around.turns
-        if turn in turns:
-            turns.end(turn, answer.report(turn, self._restore_s))
+        turn = self._offer.turn
+        if turn in self._around.turns:
+            self._around.turns.end(turn, answer.report(turn, self._restore_s))
 
     def _engine_failed(self, placement: Placement, error: Exception) -> str:
         """End the turn as failed by its engine; return why."""
@@ -364,7 +363,7 @@ class TurnCourse(Sink, Answering, Waiting):
         self._stop_keepalive()
         self._counts.answered(str(failure.status))
         if self._head_sent:
-            await self._call.line.room()
+            await self.room()
             self._call.line.end(self._dialect.error_event(failure))
         else:
             await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
@@ -382,12 +381,11 @@ class TurnCourse(Sink, Answering, Waiting):
         """See `Waiting`: from the first one on the client has a 200."""
         if self._run is None:
             return  # no header goes out before the run is known
-        line = self._call.line
-        await line.room()
+        await self.room()
         if not self._head_sent:
             self._send_head(200, retold(WAITING, self._dialect.stream_type))
             self._committed = True
-        line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
+        self._call.line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
 
     def _send_head(self, status: int, headers: Sequence[Header]) -> None:
         """Send the head, unless that was done: of an engine's headers those that go on, the run's and ours."""

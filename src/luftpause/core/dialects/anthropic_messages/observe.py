@@ -4,7 +4,6 @@ Only an event that holds a marker is parsed. A marker is a word in quotes: insid
 escaped, so text that a model writes cannot be mistaken for one.
 """
 
-import contextlib
 from typing import Final
 
 import msgspec
@@ -131,8 +130,10 @@ class _Findings(Findings):
 
     def take(self, document: bytes) -> bool:
         """See `Reader.take`: none of its events is passed over for another."""
-        with contextlib.suppress(*_UNREADABLE):
+        try:
             self._take_event(_EVENT.decode(document), document)
+        except _UNREADABLE:
+            return False
         return False
 
     def _take_event(self, event: _Event, document: bytes) -> None:
