@@ -125,6 +125,14 @@ def test_weights_of_principals_and_callers_reach_the_policy_that_weighs() -> Non
     assert dict(limits.weights.callers) == {"ci": 0.5}
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_engines_are_told_of_caps_only_where_the_operator_allows_it(allowed: bool) -> None:
+    said = {"policy": "working-set", **({"reply_caps": True} if allowed else {})}
+    limits = scheduler_settings(msgspec.convert({"scheduler": said}, Config)).limits.working_set
+    assert limits is not None
+    assert limits.reply_caps is allowed
+
+
 def test_the_defaults_of_the_file_are_those_of_the_settings() -> None:
     config = Config()
     assert dataplane_settings(config) == DataplaneSettings()

@@ -116,6 +116,10 @@ def test_the_default_and_a_full_configuration_are_fine() -> None:
             {"scheduler": {"caller_weights": {"ci": 0.5}}},
             "scheduler.caller_weights.ci: policy 'turn-admission' weighs nobody; set policy = \"working-set\"",
         ),
+        (
+            {"scheduler": {"reply_caps": True}},
+            "scheduler.reply_caps: policy 'turn-admission' learns of no answers; set policy = \"working-set\"",
+        ),
         ({"dataplane": {"host": ""}}, "dataplane.host: expected a host name or address, got ''"),
         ({"runtime": {"host": "a b"}}, "runtime.host: expected a host name or address, got 'a b'"),
         ({"scheduler": {"probe_period": "0s"}}, "scheduler.probe_period: must be longer than zero"),

@@ -14,6 +14,7 @@ from luftpause.core.model.ids import PrincipalId, RunId, ToolCallId, TurnId
 from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     FirstTokenSeen,
     RunPhase,
     TurnAbandoned,
@@ -425,6 +426,18 @@ def test_a_placed_turn_is_asked_back_and_comes_again_as_another(in_world: Callab
         assert world.rig.in_flight() == {offer(2).turn}
         assert (world.desk.offers()[-1].recalls, world.desk.offers()[-1].reply_max) == (1, 9)
         assert recalled.empty()
+
+    in_world(story)
+
+
+def test_an_answer_that_grew_is_told_of(in_world: Callable[[WorldTest], None]) -> None:
+    async def story(world: World) -> None:
+        await placed(await world.link.admit(offer(1)))
+        await world.disturb()
+        grew = AnswerGrew(turn=offer(1).turn, reply_bytes=90_000)
+        world.link.report(grew)
+        await world.desk.until(lambda: grew in world.desk.reports())
+        assert world.rig.in_flight() == {offer(1).turn}
 
     in_world(story)
 

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import (
     CallerId,
     Instant,
@@ -25,9 +26,10 @@ from luftpause.core.model.ids import (
 )
 from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
-from luftpause.core.scheduling.actions import Action, RecallTurn
+from luftpause.core.scheduling.actions import Action, PlaceTurn, RecallTurn
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
     KnownRun,
@@ -89,6 +91,9 @@ class Chaos:
         self.sizes = random.Random(seed)
         self.recalls = random.Random(seed)
         self.recalled = 0
+        self.growths = random.Random(seed)
+        self.charged: dict[TurnId, Charge] = {}
+        self.grown = 0
         self.limits = limits
         self.tamper = tamper
         self.now = 0
@@ -127,6 +132,13 @@ class Chaos:
         decision = decide(self.state, event, Instant(float(self.now)))
         self.state = decision.state
         self.account.take(event, float(self.now), self.tamper(event, decision.actions))
+        if isinstance(event, AnswerGrew):
+            assert all(isinstance(action, PlaceTurn) for action in decision.actions), f"a long answer led to {decision}"
+        self.charged |= {
+            action.turn: action.charge
+            for action in decision.actions
+            if isinstance(action, PlaceTurn) and action.charge is not None
+        }
         recalled = [action.turn for action in decision.actions if isinstance(action, RecallTurn)]
         if self.told % CHECK_EVERY == 0:
             self.prove()
@@ -182,12 +194,41 @@ class Chaos:
             turn = dice.choice(list(book.flying))
             ends: list[Event] = [
                 FirstTokenSeen(turn=turn),
-                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS), usage=self.usage()),
-                TurnFinished(turn=turn, tool_calls=(CALL,), tools=dice.choice(TOOLS), usage=self.usage()),
-                TurnFinished(turn=turn, usage=self.usage()),
+                self.finish(turn, tools=dice.choice(TOOLS)),
+                self.finish(turn, tools=dice.choice(TOOLS)),
+                self.finish(turn),
                 TurnFailed(turn=turn, cause="broke", retry_after_s=dice.choice(WAITS)),
             ]
             self.tell(dice.choice(ends))
+        self.let_one_grow()
+
+    def let_one_grow(self) -> None:
+        """An answer becomes longer than its turn is charged for, or its dataplane says so once more."""
+        book, dice = self.account.book, self.growths
+        if dice.random() < 0.9 or not book.flying:
+            return
+        turn = dice.choice(list(book.flying))
+        charge = self.charged.get(turn)
+        if charge is None or turn not in self.state.turns:
+            return
+        before = self.state.turns[turn]
+        self.tell(AnswerGrew(turn=turn, reply_bytes=int(charge.reply_bytes * dice.choice((0.5, 1.0, 1.0, 1.7, 9.0)))))
+        after = self.state.turns[turn]
+        assert after.tokens >= before.tokens, f"{turn} is charged {after.tokens} after {before.tokens}"
+        self.grown += after.tokens > before.tokens
+        if after.charge is not None:
+            self.charged[turn] = after.charge
+
+    def finish(self, turn: TurnId, *, tools: tuple[ToolName, ...] | None = None) -> TurnFinished:
+        """An engine answers whole, streamed or not, and some answers end at a cap."""
+        return TurnFinished(
+            turn=turn,
+            tool_calls=() if tools is None else (CALL,),
+            tools=tools or (),
+            usage=self.usage(),
+            reply_bytes=self.growths.choice((0, 9_000, 12_000, -3)),
+            reply_cap=self.growths.choice((*[0] * 8, 60, -1)),
+        )
 
     def usage(self) -> Usage | None:
         """What an engine says that a turn came to, whether that can be or not."""
@@ -245,6 +286,7 @@ class Chaos:
         turn = self.any_turn()
         known: Sequence[Event] = (
             FirstTokenSeen(turn=turn),
+            AnswerGrew(turn=turn, reply_bytes=self.growths.choice((-1, 0, 50_000, 10**30))),
             TurnFinished(turn=turn),
             TurnFinished(turn=turn, tool_calls=(CALL,)),
             TurnFailed(turn=turn, cause="late"),
@@ -321,6 +363,8 @@ class Chaos:
             service_class=dice.choice(tuple(ServiceClass)),
             caller=dice.choice(CALLERS),
             principal=dice.choice(PRINCIPALS),
+            charge=self.growths.choice((None, self.charged.get(turn), Charge(prompt=-5, reply=10**30, reply_bytes=-1))),
+            reply_max=self.growths.choice((0, 0, 70, -7)),
         )
 
     def claimed_run(self, run: RunId) -> KnownRun:

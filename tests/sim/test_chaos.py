@@ -14,6 +14,7 @@ def test_a_hundred_thousand_events_break_nothing(seed: int, limits: Limits) -> N
     chaos = Chaos(seed, limits=limits)
     chaos.run(25_000)
     assert bool(chaos.recalled) is (limits is WORKING_SET)
+    assert bool(chaos.grown) is (limits is WORKING_SET)
 
 
 @pytest.mark.nightly

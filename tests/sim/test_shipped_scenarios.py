@@ -1,15 +1,21 @@
 """What the shipped scenarios show, as directions: figures are the model's own, and none is asserted."""
 
 import statistics
+from collections.abc import Callable
 
 import msgspec
 import pytest
 
+from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.testkit.bench.workloads import OURS
+from luftpause.testkit.sim import arms
+from luftpause.testkit.sim.admission import TurnAdmission
 from luftpause.testkit.sim.arms import arms_for
 from luftpause.testkit.sim.figures import Figures
+from luftpause.testkit.sim.pool import Arm, Pool
 from luftpause.testkit.sim.scenario import load_scenario, shipped
-from luftpause.testkit.sim.setting import setting_of
+from luftpause.testkit.sim.setting import Setting, setting_of
 from luftpause.testkit.sim.simulate import simulate
 
 SEEDS = (1, 2, 3)
@@ -20,7 +26,23 @@ def figures(name: str, arm: str, seed: int, minutes: float) -> Figures:
     return simulate(scenario, arm, seed).figures
 
 
-PROVED = ("w1", "w1-strangers", "w3-deep", "w7-faults", "w7-restart", "w7-slow", "w7-stale", "w7-worst", "w8-swap")
+def with_limits(limits: WorkingSetLimits) -> Callable[[Pool, Setting, bool], Arm]:
+    """Return how an arm is made with a piece of its policy taken away."""
+    return lambda pool, setting, checked: TurnAdmission(pool, setting, Limits(working_set=limits), checked=checked)
+
+
+PROVED = (
+    "w1",
+    "w1-long",
+    "w1-strangers",
+    "w3-deep",
+    "w7-faults",
+    "w7-restart",
+    "w7-slow",
+    "w7-stale",
+    "w7-worst",
+    "w8-swap",
+)
 """Small enough to prove every state of."""
 
 
@@ -41,6 +63,17 @@ def test_no_scenario_breaks_a_rule(name: str, arm: str) -> None:
 def test_what_is_too_large_to_be_proved_goes_on_all_the_same(name: str) -> None:
     scenario = msgspec.structs.replace(load_scenario(name), minutes=0.5)
     assert simulate(scenario, "turn-admission", 7).figures.runs_per_min > 0
+
+
+def test_where_few_answers_are_long_less_is_pushed_out_once_they_are_charged_as_they_grow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pushed_out = dict[bool, int]()
+    for corrects in (True, False):
+        monkeypatch.setitem(arms._MAKERS, "working-set", with_limits(WorkingSetLimits(corrections=corrects)))
+        seen = [figures("w1-long", "working-set", seed, 3.0) for seed in SEEDS]
+        pushed_out[corrects] = sum(int(each.reprefilled_tokens_per_run or 0) for each in seen)
+    assert pushed_out[True] < pushed_out[False]
 
 
 def test_in_a_flood_admission_helps_the_interactive_runs_and_costs_the_batch_ones_little() -> None:

@@ -173,6 +173,10 @@ def _weights(config: Config) -> Weights:
     return Weights(principals=Map(told), callers=Map(callers))
 
 
+def _working_set(config: Config) -> WorkingSetLimits:
+    return WorkingSetLimits(weights=_weights(config), reply_caps=config.scheduler.reply_caps)
+
+
 def scheduler_settings(config: Config) -> SchedulerSettings:
     """Return the scheduler's periods and timeouts."""
     section = config.scheduler
@@ -182,7 +186,7 @@ def scheduler_settings(config: Config) -> SchedulerSettings:
         retry_after_s_max=seconds(section.retry_after_max),
         slow_start=section.slow_start,
         residency=_residency_limits(config.launcher),
-        working_set=WorkingSetLimits(weights=_weights(config)) if section.policy == "working-set" else None,
+        working_set=_working_set(config) if section.policy == "working-set" else None,
     )
     return SchedulerSettings(
         policy=section.policy,

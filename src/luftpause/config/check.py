@@ -49,6 +49,7 @@ def check(config: Config) -> Iterator[Finding]:
     if config.runtime.dataplane_url:
         yield from url_faults(("runtime", "dataplane_url"), config.runtime.dataplane_url)
     yield from _weights(config)
+    yield from _caps(config)
     yield from _rules(config)
     yield from _quantities(config)
     yield from _addresses(config)
@@ -160,6 +161,12 @@ def _weights(config: Config) -> Iterator[Finding]:
             yield path, f"expected a number from {_WEIGHT_MIN:g} to {_WEIGHT_MAX:g}, got {shown(weight)}"
         elif config.scheduler.policy != "working-set":
             yield path, f"policy '{config.scheduler.policy}' weighs nobody; set policy = \"working-set\""
+
+
+def _caps(config: Config) -> Iterator[Finding]:
+    if config.scheduler.reply_caps and config.scheduler.policy != "working-set":
+        needed = 'set policy = "working-set"'
+        yield ("scheduler", "reply_caps"), f"policy '{config.scheduler.policy}' learns of no answers; {needed}"
 
 
 def _quantities(config: Config) -> Iterator[Finding]:

@@ -109,7 +109,8 @@ class Dataplane(Section, frozen=True):
         connect_timeout: an engine that cannot be reached within this, TLS included, is unreachable.
         edits: what may be set in a request where that is due: `model` (its engine's own name for it), `id_slot` (a
             run's own place), `stream` and its usage (llama.cpp notices only then that a client left), `priority` (ours,
-            where an engine takes one; a client's own goes there only where ours is left out).
+            where an engine takes one; a client's own goes there only where ours is left out), `max_tokens` and
+            `max_output_tokens` (a cap, see `reply_caps` of the scheduler).
         engine_idle: a connection to an engine without a request is closed after this; SGLang closes its own after 5 s.
         caller_bytes: the header `x-luftpause-caller` is cut at so many bytes: names stand in every status and metric.
         renew_period: open turns show the scheduler a sign of life this often, and 8 times within its `turn_timeout`.
@@ -150,6 +151,9 @@ class Scheduler(Section, frozen=True):
             tokens fit into an engine's memory, and keeps their place while a tool is out as long as that pays.
         caller_weights: how much callers (`x-luftpause-caller`) get beside the others of their principal, by policy
             `working-set`; 1 for each that is not here.
+        reply_caps: where a request says nothing of how long its answer may become, its engine is told a cap, by policy
+            `working-set`: four times the longest of its caller's last 20 answers, 4096 tokens at least, and twice as
+            much once that cut one off.
         probe_period: time between two looks at a replica's health and load; admission follows load with this delay.
         probe_timeout: a look that takes longer has failed: no health is ill health, no load is an unknown one.
         probe_eager: time between two looks at a new replica until it is healthy, so that a start is seen at once.
@@ -171,6 +175,7 @@ class Scheduler(Section, frozen=True):
     http_port: Port = 5001
     policy: Literal["turn-admission", "working-set"] = "turn-admission"
     caller_weights: dict[str, float] = {}
+    reply_caps: bool = False
     probe_period: Duration = "2s"
     probe_timeout: Duration = "2s"
     probe_eager: Duration = "250ms"

@@ -32,7 +32,9 @@ Duration = Annotated[
     Meta(pattern=f"^{_DURATION}$", title="duration", examples=["10m", "500ms", "2h30m"]),
 ]
 KvParking = Literal["auto", "off"]
-RequestEdit = Literal["model", "id_slot", "stream", "stream_options.include_usage", "priority"]
+RequestEdit = Literal[
+    "model", "id_slot", "stream", "stream_options.include_usage", "priority", "max_tokens", "max_output_tokens"
+]
 REQUEST_EDITS: Final[tuple[RequestEdit, ...]] = get_args(RequestEdit)
 Size = Annotated[
     str,

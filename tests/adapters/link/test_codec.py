@@ -104,8 +104,8 @@ def test_all_that_a_desk_hears_is_a_plain_frozen_value() -> None:
 
 
 GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
-    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f08a170a174"),
-    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6508a169"),
+    "hello": (Hello(LINK_PROTOCOL, PeerId("p"), "t"), "94a568656c6c6f09a170a174"),
+    "welcome": (Welcome(LINK_PROTOCOL, "i"), "93a777656c636f6d6509a169"),
     "accepted": (Accepted(TurnId("p.1"), RunId("r")), "94a86163636570746564a3702e31a172c0"),
     "fault": (Fault("bad_token", "no"), "93a56661756c74a96261645f746f6b656ea26e6f"),
     "report": (
@@ -114,10 +114,10 @@ GOLDEN: dict[str, tuple[ClientFrame | ServerFrame, str]] = {
     ),
     "placed": (
         Placed(TurnId("t"), Placement(replica=ReplicaId("r"), endpoint=Endpoint(url="u"), why="w")),
-        "93a6706c61636564a1748ca77265706c696361a172a8656e64706f696e7482a375726ca175ab6170695f6b65795f656e76a0"
+        "93a6706c61636564a1748da77265706c696361a172a8656e64706f696e7482a375726ca175ab6170695f6b65795f656e76a0"
         "a3776879a177a6656e67696e65a46175746fa86469616c65637473c0"
         "a46b696e64aa67656e65726174697665a56d6f64656ca0a46c69666500a4736c6f74c0a7726573746f7265a0"
-        "a87072696f72697479c0ad6f776e735f7072696f72697479c2",
+        "a87072696f72697479c0ad6f776e735f7072696f72697479c2a6636861726765c0",
     ),
     "recalled": (Recalled(TurnId("p.1")), "92a8726563616c6c6564a3702e31"),
     "refused": (

@@ -7,6 +7,7 @@ import pytest
 from contracts.offers import MODEL, PEER, PRINCIPAL, offer, spec
 from luftpause.adapters.link import ledger as ledger_module
 from luftpause.adapters.link.ledger import MARKS_KEPT, MARKS_MAX, Ledger
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import Instant, ModelName, ReplicaId, RunId, ToolCallId, ToolName, TurnId
 from luftpause.core.model.replicas import Placement, ReplicaKind
 from luftpause.core.model.tool_names import TOOLS_MAX
@@ -14,6 +15,7 @@ from luftpause.core.model.traces import TraceContext
 from luftpause.core.model.turns import TurnShape
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     FirstTokenSeen,
     KnownRun,
     OpenTurn,
@@ -75,6 +77,23 @@ def test_a_placed_turn_is_told_of_with_all_that_charges_it() -> None:
         ),
     )
     assert [(run.run, run.phase, run.age_s) for run in told.runs] == [("r", RunPhase.GENERATING, 0.0)]
+
+
+def test_what_a_turn_is_charged_with_is_told_as_it_is_by_now() -> None:
+    ledger = Ledger(PEER, run_idle_s=RUN_IDLE_S)
+    charge = Charge(prompt=1000, reply=500, reply_bytes=100_000)
+    ledger.offered(replace(offer(1), reply_max=2000), at(0))
+    ledger.accepted(name(1), RunId("r"))
+    ledger.placed(name(1), replace(PLACE, charge=charge), at(0))
+    for reply_bytes, by_now in [(99_999, 500), (120_000, 750), (100_000, 750), (390_000, 2000)]:
+        ledger.reported(AnswerGrew(turn=name(1), reply_bytes=reply_bytes), at(1))
+        (told,) = ledger.resync(at(2)).turns
+        assert told.charge is not None
+        assert (told.charge.prompt, told.charge.reply, told.reply_max) == (1000, by_now, 2000)
+    ledger.reported(AnswerGrew(turn=name(2), reply_bytes=1), at(1))  # nobody's
+    placed(ledger, 3, "s")
+    ledger.reported(AnswerGrew(turn=name(3), reply_bytes=10**9), at(1))
+    assert ledger.resync(at(2)).turns[1].charge is None
 
 
 def test_a_traced_turn_keeps_its_trace_for_a_scheduler_that_forgot_it() -> None:

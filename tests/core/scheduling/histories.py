@@ -11,6 +11,7 @@ from typing import TypeVar
 from core.scheduling.builders import arrived, spec
 from core.scheduling.canonical import text_of
 from core.scheduling.residency.words import down, engine, joined, load_failed, model, unload_asked, up
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import (
     CallerId,
     Instant,
@@ -29,6 +30,7 @@ from luftpause.core.model.replicas import EngineKind, Load, ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
     KnownReplica,
@@ -108,6 +110,7 @@ class Draw:
     def rare(self) -> Sequence[Callable[[], Event]]:
         return (
             lambda: FirstTokenSeen(turn=self.turn()),
+            lambda: AnswerGrew(turn=self.turn(), reply_bytes=self.one(0, 90_000, 10**7, -5)),
             lambda: TurnFailed(turn=self.turn(), cause="broke", retry_after_s=self.one(None, *SECONDS)),
             lambda: TurnAbandoned(turn=self.turn()),
             lambda: TurnReturned(turn=self.turn()),
@@ -243,6 +246,7 @@ class Draw:
             caller=CallerId(self.one("x", "y")),
             principal=PrincipalId(self.one("alice", "bob")),
             parent=self.one(None, self.run()),
+            charge=self.one(None, Charge(prompt=900, reply=300, reply_bytes=60_000), Charge(prompt=-1, reply=10**12)),
         )
 
     def known_run(self) -> KnownRun:

@@ -12,6 +12,7 @@ from core.scheduling.residency.words import GIB, down, engine, joined, load_fail
 from core.scheduling.residency.words import model as model_spec
 from core.scheduling.residency.words import saved as kv_file
 from luftpause.core.dialects.engine_metrics import parse_load
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, RunId, TurnId
 from luftpause.core.model.models import EnginePhase, ModelGroup
 from luftpause.core.model.replicas import EngineKind, Priorities
@@ -19,8 +20,10 @@ from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
+    OpenTurn,
     PeerLost,
     PeerResynced,
     ReplicaAdded,
@@ -59,7 +62,7 @@ def replayed(text: str) -> str:
         if line.startswith("#"):
             lines.append(line)
         elif line.startswith("policy "):
-            world = World(limits=Limits(working_set=WorkingSetLimits()))
+            world = World(limits=Limits(working_set=WorkingSetLimits(reply_caps="reply_caps" in line)))
             lines.append(line)
         elif line and not line.startswith(" "):
             happened = [f"  {words}" for words in carried_out(world, line)]
@@ -88,6 +91,7 @@ def sentence(action: Action) -> str:
             words = f"{turn} goes to {replica}: {why.value}" + (f"; it waited {held_s:g} s" if held_s else "")
             words += f"; slot {action.slot}" if action.slot is not None else ""
             words += f"; priority {action.priority}" if action.priority is not None else ""
+            words += f"; {words_of(action.charge)}" if action.charge and words_of(action.charge) else ""
             return words + (f", KV {action.restore} first" if action.restore is not None else "")
         case HoldTurn(turn=turn, why=reason):
             return f"{turn} waits: {explain(reason)}"
@@ -99,6 +103,13 @@ def sentence(action: Action) -> str:
             return f"{run} is forgotten: {why_forgotten}"
         case LoadModel() | UnloadModel() | DropKv():
             return sentence_for_launcher(action)
+
+
+def words_of(charge: Charge) -> str:
+    """Return what a dataplane is told of a turn's answer."""
+    spoken_of = f"told of when its answer has {charge.reply_bytes} bytes" if charge.reply_bytes else ""
+    cap = f"at most {charge.reply_cap} tokens" if charge.reply_cap else ""
+    return ", ".join(filter(None, (spoken_of, cap)))
 
 
 def sentence_for_launcher(action: LoadModel | UnloadModel | DropKv) -> str:
@@ -210,12 +221,14 @@ def finish(
     restore: str = "",
     prompt: str = "",
     reply: str = "100",
+    **more: str,
 ) -> Event:
     """`finish t tools=2` calls so many tools without a name, `finish t tools=look,wiki__search` these; `finish t asks`
     one that a person must allow first.
 
     `tokens=900 cached=0`: of its prompt; `restore=0.1`: it had its KV read back first in so many seconds. With `prompt`
-    the engine reports its reply's tokens too.
+    the engine reports its reply's tokens too; `streamed=600`: it came in so many bytes; `cap=4096`: its engine was told
+    by us that it may have so many tokens.
     """
     called: int | list[str] = int(tools) if tools.isdigit() else tools.split(",")
     made = finished(
@@ -228,7 +241,7 @@ def finish(
     if not prompt:
         return made
     usage = Usage(prompt_tokens=int(prompt), completion_tokens=int(reply), cached_tokens=int(cached or "0"))
-    return replace(made, usage=usage)
+    return replace(made, usage=usage, reply_bytes=int(more.get("streamed", 0)), reply_cap=int(more.get("cap", 0)))
 
 
 def gone(name: str, *why: str, saved: str = "", prefill: str = "0") -> Event:
@@ -273,15 +286,23 @@ def ranks(name: str, *loads: str) -> Event:
 
 def resync(peer: str, *told: str) -> Event:
     """`resync p t1/r1/a r2/a/paused/60 r3/a/paused/9/look`: turns in flight as turn/run/replica, runs as
-    run/replica/phase/age/tools.
+    run/replica/phase/age/tools. `t1/r1/a:1000+500@100000`: charged so for prompt and answer, which is spoken of then.
     """
     parts = [word.split("/") for word in told]
-    turns = tuple(open_turn(*part, batch=False) for part in parts if len(part) == 3)
+    turns = tuple(charged_turn(*part) for part in parts if len(part) == 3)
     runs = tuple(
         known_run(run, replica, phase=RunPhase(phase), age_s=float(age), tools=tools)
         for run, replica, phase, age, *tools in (part for part in parts if len(part) > 3)
     )
     return PeerResynced(peer=PeerId(peer), turns=turns, runs=runs)
+
+
+def charged_turn(turn: str, run: str, where: str) -> OpenTurn:
+    replica, _, charge = where.partition(":")
+    prompt, _, reply = charge.partition("+")
+    tokens, _, reply_bytes = reply.partition("@")
+    told = Charge(prompt=int(prompt), reply=int(tokens), reply_bytes=int(reply_bytes)) if charge else None
+    return replace(open_turn(turn, run, replica, batch=False), charge=told)
 
 
 COMMANDS: dict[str, Told] = {
@@ -290,6 +311,7 @@ COMMANDS: dict[str, Told] = {
     "probe": probe,
     "ranks": ranks,
     "arrive": arrive,
+    "grow": lambda turn, reply_bytes: AnswerGrew(turn=TurnId(turn), reply_bytes=int(reply_bytes)),
     "token": lambda turn: FirstTokenSeen(turn=TurnId(turn)),
     "finish": finish,
     "fail": lambda turn, retry_after="0": failed(turn, retry_after_s=float(retry_after)),

@@ -17,6 +17,7 @@ from luftpause.core.model.ids import LauncherId, ModelName, PeerId, ReplicaId, R
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.scheduling.decide import decide
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
     KnownReplica,
@@ -171,6 +172,7 @@ EVENTS: list[Event] = [
     arrived("u", "r"),
     arrived("u", "r", kind=ReplicaKind.SINGLE_PASS),
     FirstTokenSeen(turn=TurnId("t")),
+    AnswerGrew(turn=TurnId("t"), reply_bytes=100_000),
     finished("t"),
     finished("t", tools=1),
     failed("t"),

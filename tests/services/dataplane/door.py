@@ -10,6 +10,7 @@ from adapters.raw_client import Reply, fetch, request
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.http_refusal import Refusals
 from luftpause.adapters.http_server import HttpServer
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.refusals import Refusal, RefusalReason
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement, ReplicaKind, ReplicaSpec
@@ -43,6 +44,7 @@ class PlayedScheduler:
         self.endpoint = Endpoint(url="http://127.0.0.1:1")
         self.engine_kind = EngineKind.AUTO
         self.restore = ""
+        self.charge: Charge | None = None
         self.dialects: tuple[str, ...] | None = ()
         self.hold = False
         self.away: asyncio.Event | None = None
@@ -68,6 +70,7 @@ class PlayedScheduler:
                 model=offer.model or ModelName("m"),
                 slot=2 if self.restore else None,
                 restore=self.restore,
+                charge=self.charge,
             )
         )
 

@@ -13,6 +13,7 @@ from luftpause.core.dialects.dialect import Peek, Translation
 from luftpause.core.dialects.edits import ALL_EDITS, Edit
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import ModelName, ReplicaId, ToolCallId
 from luftpause.core.model.replicas import Endpoint, EngineKind, Placement
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
@@ -350,3 +351,65 @@ def test_no_priority_is_put_where_the_engine_does_not_take_one() -> None:
     messages = Asked(dialect=AnthropicMessages(), target=at.encode(), path=at, stream=False, headers=(), body=OWN)
     place = replace(placement(), priority=2, owns_priority=True)
     assert b"priority" not in forward(messages, place, speaks=True).request.body
+
+
+CAPPED = Charge(prompt=10, reply=10, reply_cap=4096)
+
+
+def of_path(at: str, body: bytes) -> Asked:
+    dialect = routes.dialect_for(at)
+    assert dialect is not None
+    return Asked(dialect=dialect, target=at.encode(), path=at, stream=False, headers=(), body=body)
+
+
+@pytest.mark.parametrize(
+    ("at", "speaks", "edit"),
+    [
+        ("/v1/chat/completions", True, Edit.MAX_TOKENS),
+        ("/v1/responses", True, Edit.MAX_OUTPUT_TOKENS),
+        ("/v1/responses", False, Edit.MAX_TOKENS),
+        ("/v1beta/models/m:generateContent", False, Edit.MAX_TOKENS),
+    ],
+    ids=["chat", "responses", "responses in chat", "gemini in chat"],
+)
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_cap_is_said_in_the_words_that_the_engine_is_asked_in(
+    at: str, speaks: bool, edit: Edit, allowed: bool
+) -> None:
+    said = {"model": "m", "messages": [], "input": "hi", "contents": [{"parts": [{"text": "hi"}]}]}
+    whole = of_path(at, json.dumps(said).encode())
+    place = replace(placement(), charge=CAPPED)
+    edits = ALL_EDITS if allowed else ALL_EDITS - {edit}
+    forwarded = forward(whole, place, speaks=speaks, allowed=edits)
+    sent = json.loads(forwarded.request.body)
+    assert sent.get(edit.value) == (4096 if allowed else None)
+    assert (forwarded.reply_cap, edit in forwarded.edits) == ((4096, True) if allowed else (0, False))
+    assert forward(whole, placement(), speaks=speaks).reply_cap == 0
+
+
+@pytest.mark.parametrize(
+    "own",
+    [{"max_tokens": 9}, {"max_tokens": -1}, {"max_completion_tokens": 0}, {"n_predict": 7}],
+    ids=lambda own: next(iter(own)),
+)
+def test_whoever_says_something_of_it_itself_is_left_alone(own: dict[str, int]) -> None:
+    body = json.dumps({"model": "m", "messages": [], **own}).encode()
+    forwarded = forward(asked(body=body), replace(placement(), charge=CAPPED), speaks=True)
+    assert (forwarded.request.body, forwarded.edits, forwarded.reply_cap) == (body, (), 0)
+
+
+def test_whoever_only_names_the_member_has_said_nothing() -> None:
+    body = b'{"model":"m","messages":[{"role":"user","content":"\\"max_tokens\\""}],"max_tokens":null}'
+    forwarded = forward(asked(body=body), replace(placement(), charge=CAPPED), speaks=True)
+    assert json.loads(forwarded.request.body)["max_tokens"] == 4096
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"max_tokens":1,"max_tokens":2}', b'{"x":"\\ud800"}'])
+def test_what_cannot_be_read_is_not_capped(body: bytes) -> None:
+    forwarded = forward(asked(body=body), replace(placement(), charge=CAPPED), speaks=True)
+    assert (forwarded.request.body, forwarded.reply_cap) == (body, 0)
+
+
+def test_a_completion_of_old_has_a_bound_of_its_own() -> None:
+    whole = of_path("/v1/completions", b'{"model":"m","prompt":"once"}')
+    assert forward(whole, replace(placement(), charge=CAPPED), speaks=True).reply_cap == 0

@@ -95,6 +95,21 @@ def test_a_turn_aside_leaves_a_run_out_on_its_tool(comes_first: bool, end: TurnR
     assert story(happens)[-1] == ("r", "tool", 1 if comes_first else 0, "look")
 
 
+def test_who_cut_an_answer_off_is_told() -> None:
+    def happens(service: Clock, _: Timeline) -> None:
+        for turn, made in (("t1", 4096), ("t2", 4095)):
+            service.admit(offer(turn, run=turn))
+            usage = Usage(prompt_tokens=9, completion_tokens=made)
+            service.report(TurnFinished(turn=TurnId(turn), finish="length", usage=usage, reply_cap=4096))
+        assert 'luftpause_answers_cut_total{class="interactive"} 1.0' in service.metrics.render().decode()
+
+    rests = [change for change in story(happens) if change[1] == "idle"]
+    assert rests == [
+        ("t1", "idle", 0, "its answer was cut off at our cap of 4096 tokens"),
+        ("t2", "idle", 0, ""),
+    ]
+
+
 def test_a_held_turn_is_told_with_its_reason_until_it_is_placed_or_its_client_leaves() -> None:
     def happens(service: Clock, _: Timeline) -> None:
         crowd(service)

@@ -15,6 +15,7 @@ def request(
     priority: int = 0,
     dies_after: int | None = None,
     stalls_after: int | None = None,
+    spoken_of: int = 0,
 ) -> Request:
     """Ask for a reply; `prompt` counts the system prompt in. Its run is named after it unless told otherwise."""
     own = (run or f"run-{key}", prompt - system)
@@ -26,6 +27,7 @@ def request(
         priority=priority,
         dies_after=dies_after,
         stalls_after=stalls_after,
+        spoken_of=spoken_of,
     )
 
 

@@ -274,3 +274,20 @@ def test_skipping_steps_changes_nothing(seed: int, reserve: float, queue: Litera
     assert quick.totals == slow.totals
     assert quick.kv_used == slow.kv_used
     assert quick.totals.retractions or reserve
+
+
+@pytest.mark.parametrize("each_step", [True, False])
+def test_a_client_hears_when_its_answer_has_become_as_long_as_it_wanted_to_hear_of(each_step: bool) -> None:
+    def told(spoken_of: int) -> tuple[list[int], dict[int, float]]:
+        engine = Engine(EXACT, each_step=each_step)
+        for key in (1, 2):
+            engine.submit(request(key, reply=1000, spoken_of=spoken_of if key == 1 else 0), 0.0)
+        seen = run_out(engine)
+        return [each.made for _, each in seen if each.outcome is Outcome.GREW], done(seen)
+
+    grew, ended = told(100)
+    assert grew == [100, 100 + 128, 228 + 128, 356 + 128, 484 + 128, 612 + 153, 765 + 191]
+    assert told(1000)[0] == [], "its end says so itself"
+    unasked, as_ever = told(0)
+    assert unasked == []
+    assert ended == pytest.approx(as_ever)

@@ -82,7 +82,7 @@ def test_turn_admission_caps_what_queues_and_holds_the_rest() -> None:
     arm.offered(one)
     arm.offered(two)
     assert pool.sent == [("sim.1", 0)]
-    arm.first_token(one)
+    arm.spoke(one)
     arm.finished(one)
     assert pool.sent == [("sim.1", 0), ("sim.2", 0)]
     arm.failed(two, "429")

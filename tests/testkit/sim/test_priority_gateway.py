@@ -59,7 +59,7 @@ def test_an_interactive_request_takes_the_slot_of_the_youngest_batch_request_wit
     turns = [turn(key) for key in range(3)]
     for each in turns:
         arm.offered(each)
-    arm.first_token(turns[2])
+    arm.spoke(turns[2])
     arm.offered(turn(7, ServiceClass.INTERACTIVE))
     assert pool.cuts == [1]
     arm.failed(turns[1], "cut")

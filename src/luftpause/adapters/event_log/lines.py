@@ -37,7 +37,7 @@ from luftpause.core.scheduling.memory import sensible
 from luftpause.core.scheduling.residency.events import LauncherJoined, LoadProgressed, ModelDown
 from luftpause.core.scheduling.state import State
 
-FORMAT: Final = 9
+FORMAT: Final = 10
 DIGEST_CHARS: Final = 16
 FOREVER_S: Final = 1e9
 

@@ -17,7 +17,7 @@ from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import KnownRun, OpenTurn
 from luftpause.core.scheduling.residency.events import LauncherJoined
 
-LINK_PROTOCOL: Final = 8
+LINK_PROTOCOL: Final = 9
 
 FAULT_TOKEN: Final = "bad_token"
 FAULT_PROTOCOL: Final = "wrong_protocol"

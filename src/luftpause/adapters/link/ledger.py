@@ -15,6 +15,7 @@ from luftpause.core.model.replicas import Placement, ReplicaKind, ReplicaSpec
 from luftpause.core.model.tool_names import TOOLS_MAX
 from luftpause.core.model.turns import TurnOffer, TurnShape
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     FirstTokenSeen,
     KnownRun,
     OpenTurn,
@@ -143,6 +144,8 @@ class Ledger:
                 self._ended(turn, RunPhase.IDLE, now)
             case TurnReturned(turn=turn):
                 self._returned(turn, now)
+            case AnswerGrew(turn=turn, reply_bytes=reply_bytes):
+                self._grew(turn, reply_bytes)
             case FirstTokenSeen() | TurnStays() | TurnsRenewed():
                 pass
             case _:
@@ -200,6 +203,8 @@ class Ledger:
                 shape=known.offer.shape,
                 parent=known.parent,
                 trace=known.offer.trace,
+                charge=known.placement.charge,
+                reply_max=known.offer.reply_max,
             )
             for turn, known in self._turns.items()
             if known.run is not None and known.placement is not None
@@ -250,6 +255,14 @@ class Ledger:
             run.phase = phase
         self._runs.move_to_end(part)
         self._drop_old(now)
+
+    def _grew(self, turn: TurnId, reply_bytes: int) -> None:
+        """Take note of what a turn is charged with since its answer grew."""
+        known = self._turns.get(turn)
+        placement = None if known is None else known.placement
+        if known is not None and placement is not None and placement.charge is not None:
+            charge = placement.charge.grown(reply_bytes, known.offer.reply_max)
+            known.placement = replace(placement, charge=charge)
 
     def _returned(self, turn: TurnId, now: Instant) -> None:
         """Forget a turn that came back: its run is at rest as it was."""

@@ -22,6 +22,9 @@ class Edit(Enum):
     PRIORITY = "priority"
     """Set where the engine takes one; taken out where only the scheduler may say one and says none."""
 
+    MAX_TOKENS = "max_tokens"
+    MAX_OUTPUT_TOKENS = "max_output_tokens"
+
     __hash__ = object.__hash__  # there is one object of each member; enum's own hash runs in Python at every look-up
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import ModelName, ReplicaId
 
 _NO_MODEL: Final = ModelName("")
@@ -100,6 +101,7 @@ class Placement:
         restore: the file that is to be read into that slot first; empty for none.
         priority: in its engine's queue; None: none is sent.
         owns_priority: a `priority` in the request is none of its client's business: it is that one, or taken out.
+        charge: what the turn is charged with; None where nobody asks how long its answer becomes.
     """
 
     replica: ReplicaId
@@ -114,3 +116,4 @@ class Placement:
     restore: str = ""
     priority: int | None = None
     owns_priority: bool = False
+    charge: Charge | None = None

@@ -14,6 +14,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import KvFile, ReplicaId, RunId, TurnId
 from luftpause.core.model.refusals import Refusal
 from luftpause.core.scheduling.reasons import HoldReason, PlacedBecause, RecalledBecause
@@ -30,6 +31,7 @@ class PlaceTurn:
         restore: what is to be read into that slot first.
         priority: in its engine's queue; None: none is sent.
         owns_priority: whether a priority that its request names is replaced by that, or taken out.
+        charge: what it is charged with; None where nobody asks how long its answer becomes.
     """
 
     turn: TurnId
@@ -41,6 +43,7 @@ class PlaceTurn:
     restore: KvFile | None = None
     priority: int | None = None
     owns_priority: bool = False
+    charge: Charge | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from luftpause.core.model.ids import Instant
 from luftpause.core.scheduling import expiry, fairness, lapsed, memory, replicas, resync, turns
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
     MemoryRestored,
@@ -30,7 +31,7 @@ from luftpause.core.scheduling.expiry import next_deadline
 from luftpause.core.scheduling.residency import reports
 from luftpause.core.scheduling.residency.review import review
 from luftpause.core.scheduling.state import Decision, State
-from luftpause.core.scheduling.working_set import recalling
+from luftpause.core.scheduling.working_set import growing, recalling
 
 __all__ = ["decide", "next_deadline"]
 
@@ -68,6 +69,7 @@ def _take_in(draft: Draft, event: Event, now: Instant) -> None:
             TurnAbandoned,
             TurnReturned,
             TurnStays,
+            AnswerGrew,
         ),
     ):
         _take_in_turn(draft, event, now)
@@ -129,6 +131,8 @@ def _take_in_turn(draft: Draft, event: TurnArrived | TurnReport, now: Instant) -
         turns.end(draft, event.turn, now)
     elif isinstance(event, TurnAbandoned):
         turns.end(draft, event.turn, now)
+    elif isinstance(event, AnswerGrew):
+        growing.grow(draft, event.turn, event.reply_bytes, now)
     elif isinstance(event, TurnReturned):
         recalling.give_back(draft, event.turn, now)
     else:

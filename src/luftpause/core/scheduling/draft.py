@@ -297,9 +297,9 @@ class Draft:
         self._set_standings(self.standings.ended(payer, turn.tokens), payer)
         self.is_review_due |= self.residency.is_pressed
 
-    def settle(self, payer: Payer, change: Change) -> None:
-        """Charge a payer's turn in flight with more or less than was thought, where standings are by service."""
-        self._set_standings(self.standings.settled_service(payer, change), payer)
+    def settle(self, payer: Payer, change: Change, tokens: int = 0) -> None:
+        """Charge a payer's turn in flight with more or less than was thought: what it is worth, and `tokens` more."""
+        self._set_standings(self.standings.settled_service(payer, change, tokens), payer)
 
     def charge_load(self, payer: Payer) -> None:
         """Count a load that a payer's turn forced as a turn of theirs in flight."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import (
     CallerId,
     Mark,
@@ -83,6 +84,19 @@ class FirstTokenSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerGrew:
+    """A turn's answer has become longer than its turn is charged for; see `Charge.reply_bytes`.
+
+    Attributes:
+        reply_bytes: of it, as its engine has streamed them by now.
+    """
+
+    turn: TurnId
+    reply_bytes: int
+    trace_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFinished:
     """The engine answered whole. With tool calls the run is paused on them, without it is idle.
 
@@ -92,6 +106,8 @@ class TurnFinished:
         marks: what the answer may be recognised by besides its tool calls; for the shell, no policy reads them.
         tools: different names of the tools called, in order; at most TOOLS_MAX, none where they could not be read.
         restore_s: how long its engine took to take the run's KV back first, seconds; None where it did not.
+        reply_bytes: of its answer, as its engine streamed them; 0 where it did not, or nobody asked.
+        reply_cap: tokens that its engine was told by us that it may have; 0 where it was told nothing.
     """
 
     turn: TurnId
@@ -101,6 +117,8 @@ class TurnFinished:
     marks: tuple[Mark, ...] = ()
     tools: tuple[ToolName, ...] = ()
     restore_s: float | None = None
+    reply_bytes: int = 0
+    reply_cap: int = 0
     trace_id: str = ""
 
 
@@ -203,7 +221,12 @@ class RunPhase(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTurn:
-    """A turn in flight as its dataplane knows it, told again after a reconnect."""
+    """A turn in flight as its dataplane knows it, told again after a reconnect.
+
+    Attributes:
+        charge: what it was charged with, and is now if its answer grew; None where that was not told.
+        reply_max: tokens that its answer may have; 0 where the request does not say.
+    """
 
     turn: TurnId
     run: RunId
@@ -216,6 +239,8 @@ class OpenTurn:
     shape: TurnShape = TurnShape.IN_RUN
     parent: RunId | None = None
     trace: TraceContext | None = None
+    charge: Charge | None = None
+    reply_max: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,7 +326,7 @@ class WokeUp:
 
 
 TurnReport: TypeAlias = (
-    FirstTokenSeen | TurnFinished | TurnFailed | TurnAbandoned | TurnReturned | TurnStays | TurnsRenewed
+    FirstTokenSeen | AnswerGrew | TurnFinished | TurnFailed | TurnAbandoned | TurnReturned | TurnStays | TurnsRenewed
 )
 """What a dataplane reports about turns that it was given."""
 

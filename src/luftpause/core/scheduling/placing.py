@@ -70,6 +70,7 @@ def ordered(draft: Draft, turn: Turn, there: Seat) -> PlaceTurn:
         restore=there.file,
         priority=priority.value,
         owns_priority=priority.is_ours,
+        charge=turn.charge,
     )
 
 

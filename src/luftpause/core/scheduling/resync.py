@@ -11,6 +11,7 @@ from luftpause.core.scheduling.reasons import PlacedBecause
 from luftpause.core.scheduling.state import Run, Turn, at_work
 from luftpause.core.scheduling.turns import end, leave_queue
 from luftpause.core.scheduling.working_set.books import kept_since
+from luftpause.core.scheduling.working_set.growing import told_charge
 
 
 def resync(draft: Draft, event: PeerResynced, now: Instant) -> None:
@@ -55,7 +56,9 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
         parent=known.parent,
         shape=known.shape,
         trace=known.trace,
+        reply_max=known.reply_max,
     )
+    charge = told_charge(draft.limits, known)
     turn = Turn(
         arrival=arrival,
         replica=known.replica,
@@ -64,6 +67,10 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
         seq=draft.take_seq(),
         in_run=arrival.in_run,
         over_in=draft.expect_life(peer, now),
+        tokens=0 if charge is None else charge.tokens,
+        placed_at=now,
+        first_s=None if charge is None else 0.0,
+        charge=charge,
     )
     replica = adopt(draft, turn)
     if arrival.in_run:

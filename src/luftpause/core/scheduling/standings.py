@@ -110,13 +110,15 @@ class Standings(NamedTuple):
             clocks = clocks.set(principal, had)
         return Standings(_changed(of, payer, above, own), self.waiting, resting, self.tokens + tokens, clock, clocks)
 
-    def settled_service(self, payer: Payer, change: Change) -> "Standings":
-        """Note that a turn in flight of a payer is worth more, or less, than was thought when it was placed."""
+    def settled_service(self, payer: Payer, change: Change, tokens: int = 0) -> "Standings":
+        """Note that a turn in flight of a payer is worth more, or less, than was thought when it was placed.
+
+        `tokens`: so many more it is charged with.
+        """
         of = self.of
-        above, own = _served(of[payer[0]], change[0]), _served(of[payer], change[1])
-        return Standings(
-            _changed(of, payer, above, own), self.waiting, self.resting, self.tokens, self.clock, self.clocks
-        )
+        above, own = _served(of[payer[0]], change[0], tokens), _served(of[payer], change[1], tokens)
+        changed = _changed(of, payer, above, own)
+        return Standings(changed, self.waiting, self.resting, self.tokens + tokens, self.clock, self.clocks)
 
     def ended(self, payer: Payer, tokens: int = 0) -> "Standings":
         """Note that a turn of a payer in flight ended."""
@@ -202,6 +204,6 @@ def _placed(
     return Account((max(had, clock) + service[0], service[1]), 1, 0, tokens), resting
 
 
-def _served(account: Account, change: int) -> Account:
+def _served(account: Account, change: int, tokens: int) -> Account:
     had, served = account.standing
-    return Account((had + change, served), account.flying, account.waiting, account.tokens)
+    return Account((had + change, served), account.flying, account.waiting, account.tokens + tokens)

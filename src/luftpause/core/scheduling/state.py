@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from immutables import Map
 
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import (
     CallerId,
     Instant,
@@ -243,7 +244,7 @@ class Turn(NamedTuple):
         in_run: whether its end changes its run: not if it stands alone, nor once the run has ended.
         over_in: when it is over if nothing is heard of it.
         returning: batch waits for its first token (see `Replica.returning`).
-        tokens: that its replica is charged with, for policy `working-set`, as is what follows.
+        tokens: that its replica is charged with, for policy `working-set`, as is what follows; `charge` is of these.
         service: what its payer is charged with, tenths of a token.
         expects: tokens of its prompt that it is sure to find in its replica's cache, as far as we know.
         first_s: how long after `placed_at` its first token came; until `late_at` that is awaited.
@@ -268,6 +269,7 @@ class Turn(NamedTuple):
     asked_back: bool = False
     stays: bool = False
     guest: bool = False
+    charge: Charge | None = None
 
 
 class HeldTurn(NamedTuple):

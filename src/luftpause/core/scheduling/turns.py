@@ -260,10 +260,9 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
 
 def _end_in_flight(draft: Draft, turn: Turn, now: Instant, finished: TurnFinished | None) -> None:
     arrival, answered = turn.arrival, finished is not None
-    usage = None if finished is None else finished.usage
-    if answered:
+    if finished is not None:
         _widen(draft, draft.replicas[turn.replica])
-        learn(draft, turn, usage, now)
+        learn(draft, turn, finished, now)
     draft.discharge(turn)
     if draft.residency.of_replica:
         draft.residency = left(draft.residency, turn.replica, now)

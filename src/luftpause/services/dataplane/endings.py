@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from luftpause.core.dialects.answer_text import AnswerText
 from luftpause.core.dialects.dialect import UnfitAnswerError, WayBack
@@ -94,8 +94,23 @@ def _instant(value: bytes) -> float | None:
         return None
 
 
+class Measured(NamedTuple):
+    """How long an answer became, and might: see `TurnFinished`."""
+
+    reply_bytes: int = 0
+    reply_cap: int = 0
+
+
+NOT_MEASURED: Final = Measured()
+
+
 def ending_of(
-    turn: TurnId, placement: Placement, exchange: Exchange, observer: Observer | None, back: WayBack | None = None
+    turn: TurnId,
+    placement: Placement,
+    exchange: Exchange,
+    observer: Observer | None,
+    back: WayBack | None = None,
+    measured: Measured = NOT_MEASURED,
 ) -> TurnFinished | TurnFailed:
     """Return how a turn ended whose engine answered whole.
 
@@ -106,6 +121,7 @@ def ending_of(
         observer: what looked at it; None where it is a failure.
         back: what said it in other words: its calls are known by the ids that the client was given there, and it has
             failed where that client was told so.
+        measured: its length.
     """
     if observer is None:
         cause = f"engine {placement.replica}: status {exchange.status}"
@@ -115,7 +131,15 @@ def ending_of(
     if told or (seen.error and not seen.finish):
         return TurnFailed(turn=turn, cause=f"engine {placement.replica}: {seen.error or told}")
     calls = seen.tool_calls if back is None else tuple(back.call_ids())
-    return TurnFinished(turn=turn, finish=seen.finish, usage=seen.usage, tool_calls=calls, tools=seen.tools)
+    return TurnFinished(
+        turn=turn,
+        finish=seen.finish,
+        usage=seen.usage,
+        tool_calls=calls,
+        tools=seen.tools,
+        reply_bytes=measured.reply_bytes,
+        reply_cap=measured.reply_cap,
+    )
 
 
 def asking(report: TurnFinished | TurnFailed, approve_tools: frozenset[str]) -> TurnFinished | TurnFailed:

@@ -34,6 +34,13 @@ _IN_SLOTS: Final = (CHAT_PATH, COMPLETIONS.encode(), b"/v1/responses")
 """Where llama-server takes `id_slot`."""
 _WITH_PRIORITIES: Final = (CHAT_PATH, COMPLETIONS.encode())
 """Where vLLM and SGLang take `priority`."""
+_CAPPED: Final[Mapping[bytes, tuple[Edit, Sequence[str]]]] = {
+    CHAT_PATH: (Edit.MAX_TOKENS, ("max_tokens", "max_completion_tokens", "n_predict")),
+    b"/v1/responses": (Edit.MAX_OUTPUT_TOKENS, ("max_output_tokens", "n_predict")),
+}
+"""Where an answer is bounded by which member, and what its client may have said of that itself. A completion of old is
+short where nobody says anything."""
+CAPS: Final = frozenset(edit for edit, _ in _CAPPED.values())
 _AS_STREAM: Final[Mapping[Edit, tuple[str, object]]] = {
     Edit.STREAM: ("stream", True),
     Edit.INCLUDE_USAGE: ("stream_options", {"include_usage": True}),
@@ -72,6 +79,7 @@ class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
         assembles: makes what puts its answer together, where it is asked for a stream and the client wants none.
         left_out: the tools, by name, that the client offers and the engine is not told of.
         edits: what was changed in what the client, or a translation, said.
+        reply_cap: tokens that its answer may have, of these; 0 where none is said by us.
     """
 
     request: EngineRequest
@@ -79,6 +87,7 @@ class Forwarded(msgspec.Struct, frozen=True, kw_only=True):
     assembles: Assembles | None = None
     left_out: Sequence[str] = ()
     edits: tuple[Edit, ...] = ()
+    reply_cap: int = 0
 
 
 def forward(
@@ -104,6 +113,9 @@ def forward(
         members[Edit.MODEL] = placement.model  # not in Gemini's own words, where the path does
     if _has_slot(placement, allowed) and _goes_to(request, _IN_SLOTS):
         members[Edit.ID_SLOT] = placement.slot
+    cap = _cap_of(placement, request, allowed)
+    if cap is not None and placement.charge is not None:
+        members[cap] = placement.charge.reply_cap
     without: tuple[Edit, ...] = ()
     if placement.owns_priority and Edit.PRIORITY in allowed:
         if placement.priority is not None and _goes_to(request, _WITH_PRIORITIES):
@@ -126,7 +138,22 @@ def forward(
         assembles=forwarded.assembles,
         left_out=forwarded.left_out,
         edits=(*forwarded.edits, *members, *without),
+        reply_cap=0 if cap is None or placement.charge is None else placement.charge.reply_cap,
     )
+
+
+def _cap_of(placement: Placement, request: EngineRequest, allowed: Set[Edit]) -> Edit | None:
+    """Return the member that is to bound an answer; None where none is, or the client has said something of it."""
+    capped = _CAPPED.get(request.path.partition(b"?")[0]) if placement.charge and placement.charge.reply_cap else None
+    if capped is None or capped[0] not in allowed:
+        return None
+    edit, names = capped
+    said = [name for name in names if request.body.find(b'"%b"' % name.encode()) >= 0]
+    try:
+        members = read_members(request.body, tuple(said)) if said else {}
+    except BadRequestError:
+        return None
+    return None if any(members.get(name) is not None for name in said) else edit
 
 
 def _goes_to(request: EngineRequest, paths: Container[bytes]) -> bool:

@@ -5,7 +5,7 @@ It knows what an answer says, not who sends it on. How a turn ended: `endings`.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
 
@@ -18,10 +18,13 @@ from luftpause.core.dialects.said import Said
 from luftpause.core.dialects.ways_back import PiecedTranslation, way_back
 from luftpause.core.model.ids import TurnId
 from luftpause.core.model.replicas import ON_ONE_MACHINE, Placement
+from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
-from luftpause.ports.engines import EngineBrokeError, Exchange
-from luftpause.services.dataplane.endings import asking, ending_of, is_odd_refusal, marked
+from luftpause.ports.engines import EngineBrokeError, Exchange, Sink
+from luftpause.services.dataplane.endings import NOT_MEASURED, Measured, asking, ending_of, is_odd_refusal, marked
 from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, is_event_stream
+from luftpause.services.dataplane.growth import NEVER, Growth
+from luftpause.services.dataplane.open_turns import OpenTurns
 
 WHOLE_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Longest answer that is kept to be said in other words; nothing honest is longer."""
@@ -45,19 +48,27 @@ class PassingAnswer:
         back: how it becomes the client's; None where it is that as it comes.
         observer: what looks at it; None where it is a failure, which nothing looks at.
         unread: what its engine could not read, for people, where that may be why it refused; empty else.
+        is_measured: whether `size` is to be kept.
+        size: bytes that its engine has streamed of it, as far as it is measured.
+        spoken_of: when it is that long it is to `speak`.
     """
 
     __slots__ = (
         "_approve_tools",
         "_dialect",
-        "_is_measured",
+        "_growth",
+        "_has_length",
         "_listener",
+        "_reply_cap",
         "_said",
         "_timer",
         "back",
         "exchange",
+        "is_measured",
         "observer",
         "placement",
+        "size",
+        "spoken_of",
         "stream",
         "unread",
     )
@@ -71,8 +82,11 @@ class PassingAnswer:
             self.back = way_back(forwarded.back, forwarded.assembles, wants_stream=asked.stream, is_stream=self.stream)
         self.observer = _observer(asked, self.back, exchange, stream=self.stream)
         self.unread = _unread(asked, placement, exchange)
+        self.is_measured, self.size, self.spoken_of = False, 0, NEVER
+        self._growth: Growth | None = None
+        self._reply_cap = forwarded.reply_cap
         self._timer: asyncio.TimerHandle | None = None
-        self._is_measured = any(name == b"content-length" for name, _ in exchange.headers)
+        self._has_length = any(name == b"content-length" for name, _ in exchange.headers)
         self._dialect = asked.dialect.name
         self._said: Said | None = asked.said
         self._approve_tools = asked.approve_tools
@@ -87,14 +101,14 @@ class PassingAnswer:
         return self.observer is not None and not self.observer.first_token_seen
 
     @property
-    def _has_length(self) -> bool:
+    def _tells_length(self) -> bool:
         """Whether its client is told its length."""
-        return self.back is None and self._is_measured
+        return self.back is None and self._has_length
 
     @property
     def takes_signs(self) -> bool:
         """Whether signs of life may stand before its first piece: it is a stream, of a length that nobody was told."""
-        return self.stream and self.observer is not None and not self._has_length
+        return self.stream and self.observer is not None and not self._tells_length
 
     @property
     def done(self) -> bool:
@@ -105,6 +119,18 @@ class PassingAnswer:
     def _is_none(self) -> bool:
         """Whether its client was told that it is none, although its engine may go on."""
         return self.back is not None and bool(self.back.failure)
+
+    def measure(self, turns: OpenTurns, offer: TurnOffer) -> None:
+        """Have it measured, where its turn is charged for its length and that can be seen before its end."""
+        charge = self.placement.charge
+        if charge is not None and self.stream and self.observer is not None:
+            self.is_measured, self._growth = True, Growth(turns, offer, charge)
+            self.spoken_of = self._growth.spoken_of
+
+    def speak(self) -> None:
+        """Tell how long it has become."""
+        if self._growth is not None:
+            self.spoken_of = self._growth.grew(self.size)
 
     def become_stream(self) -> None:
         """Become one, where it is none and its client was promised one.
@@ -154,7 +180,7 @@ class PassingAnswer:
 
         One that does not know that its answer is none would go on to its end: it gets no time.
         """
-        if self._timer is not None or self._has_length:
+        if self._timer is not None or self._tells_length:
             return
         if self.observer is None:
             did, after_s = "refused", REFUSAL_S
@@ -179,14 +205,15 @@ class PassingAnswer:
         Raises:
             EngineBrokeError: it ended early, is too long, or told of an error instead of finishing.
         """
-        size = 0
         while data := await self.exchange.read():
-            size += len(data)
-            if size > WHOLE_ANSWER_BYTES_MAX:
+            self.size += len(data)
+            if self.size > WHOLE_ANSWER_BYTES_MAX:
                 raise EngineBrokeError(f"its answer exceeds {WHOLE_ANSWER_BYTES_MAX:,} bytes")
             if self.begins:
                 begins(self.exchange)
             self.feed(data)
+            if self.size >= self.spoken_of:
+                self.speak()
             if self.done:
                 self.linger()
         failure = self._failure()
@@ -204,7 +231,10 @@ class PassingAnswer:
 
         `restore_s`: how long its run's KV took to be read back before, seconds; None where it was not.
         """
-        report = ending_of(turn, self.placement, self.exchange, self.observer, self.back)
+        measured = NOT_MEASURED
+        if self.is_measured or self._reply_cap:
+            measured = Measured(self.size if self.is_measured else 0, self._reply_cap)
+        report = ending_of(turn, self.placement, self.exchange, self.observer, self.back, measured)
         if restore_s is not None and isinstance(report, TurnFinished):
             report = replace(report, restore_s=restore_s)
         return asking(marked(report, self._said, self._listener), self._approve_tools)
@@ -220,6 +250,29 @@ class PassingAnswer:
         """End an answer that is over and goes on. One that is at its end by now, whichever way, is left alone."""
         if self.exchange.finish():
             _LOGGER.warning("engine_given_up", extra={"replica": self.placement.replica, "why": why})
+
+
+class Measuring(Sink):
+    """Hands an answer on to a sink, and adds up how long it becomes."""
+
+    __slots__ = ("_answer", "_sink")
+
+    def __init__(self, answer: PassingAnswer, sink: Sink) -> None:
+        self._answer = answer
+        self._sink = sink
+
+    def take_piece(self, data: bytes, is_last: bool) -> bool:
+        """See `Sink`."""
+        answer = self._answer
+        answer.size += len(data)  # before the piece that may end the turn
+        has_room = self._sink.take_piece(data, is_last)
+        if answer.size >= answer.spoken_of:
+            answer.speak()
+        return has_room
+
+    def room(self) -> Awaitable[None]:
+        """See `Sink`."""
+        return self._sink.room()
 
 
 async def read_up_to(exchange: Exchange, limit: int) -> bytes:

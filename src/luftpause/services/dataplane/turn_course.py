@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from luftpause.core.dialects.dialect import UnfitAnswerError
-from luftpause.core.dialects.edits import named
 from luftpause.core.dialects.engine_refusals import is_unseen, read_refusal
 from luftpause.core.dialects.failures import Failure, FailureCode, refused
 from luftpause.core.dialects.harness import ping_for
@@ -33,13 +32,15 @@ from luftpause.services.dataplane.endings import (
     check_stays,
     pause_s,
 )
-from luftpause.services.dataplane.forwarding import CHAT, Asked, Forwarded, forward
-from luftpause.services.dataplane.headers import LEFT_OUT_HEADER, PARENT_HEADER, for_client, fresh_run, reframed, retold
+from luftpause.services.dataplane.forwarding import CHAT, Asked, forward
+from luftpause.services.dataplane.headers import PARENT_HEADER, for_client, fresh_run, reframed, retold
 from luftpause.services.dataplane.keepalive import WAITING, Keepalive, Waiting
-from luftpause.services.dataplane.passing import PassingAnswer, read_up_to
+from luftpause.services.dataplane.noting import note
+from luftpause.services.dataplane.passing import Measuring, PassingAnswer, read_up_to
 from luftpause.services.dataplane.recalling import Recall, running_task
 from luftpause.services.dataplane.restoring import restore
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
+from luftpause.services.dataplane.uncapping import REFUSED, ask_uncapped
 
 _SECONDS: Final = time.monotonic
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
@@ -183,6 +184,10 @@ class TurnCourse(Sink, Answering, Waiting):
             forwarded = forward(asked, placement, speaks=speaks, turn=turn, allowed=self._around.settings.edits)
             self._recall.allow(self._offer, forwarded.request)
             exchange = self._exchange = await self._around.engines.send(placement.endpoint, forwarded.request)
+            if forwarded.reply_cap and exchange.status == REFUSED:
+                exchange.close()
+                forwarded, exchange = await ask_uncapped(self._around, asked, placement, speaks=speaks, turn=turn)
+                self._exchange = exchange
         except BadRequestError as error:
             turns.end(turn, TurnFailed(turn=turn, cause=str(error)))
             await self._fail(Failure(code=FailureCode.BAD_REQUEST, message=str(error)))
@@ -193,8 +198,11 @@ class TurnCourse(Sink, Answering, Waiting):
             return None
         if self._head_sent and exchange.status in BUSY:
             return self._step_back(PassingAnswer(asked, forwarded, placement, exchange))
-        self._note(placement, forwarded, exchange)
+        if forwarded.back is None and self._dialect.name != CHAT:
+            self._around.spoken.answered(placement, self._dialect.name, exchange.status)
+        self._told += note(self._around.counts, forwarded, self._dialect.name, placement.replica)
         answer = PassingAnswer(asked, forwarded, placement, exchange)
+        answer.measure(turns, self._offer)
         if not self._recall.begun(self._offer, exchange, silent=self._wants_stream and answer.takes_signs):
             self._asked = None
         del asked, forwarded  # a long stream need not hold a long prompt
@@ -219,18 +227,6 @@ class TurnCourse(Sink, Answering, Waiting):
             self._stop_keepalive()
         return self._pass_on(answer)
 
-    def _note(self, placement: Placement, forwarded: Forwarded, exchange: Exchange) -> None:
-        """Remember what an answer shows beside itself."""
-        if forwarded.back is None and self._dialect.name != CHAT:
-            self._around.spoken.answered(placement, self._dialect.name, exchange.status)
-        if forwarded.left_out:
-            names = ", ".join(forwarded.left_out)
-            self._told = (*self._told, (LEFT_OUT_HEADER, names.encode()))
-            if self._around.counts.left_out(forwarded.left_out):
-                _LOGGER.info("tools_left_out", extra={"tools": names, "dialect": self._dialect.name})
-        if forwarded.edits and self._around.counts.edited(forwarded.edits):
-            _LOGGER.info("request_edited", extra={"members": named(forwarded.edits), "replica": placement.replica})
-
     def _pass_on(self, answer: PassingAnswer) -> Awaitable[None]:
         """Send an answer on as it comes, and look at it in passing."""
         exchange, self._answer = answer.exchange, answer
@@ -240,7 +236,7 @@ class TurnCourse(Sink, Answering, Waiting):
         self._count(exchange.status)
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
         self._send_head(exchange.status, headers)
-        return exchange.pour(self)
+        return exchange.pour(Measuring(answer, self) if answer.is_measured else self)
 
     def take_piece(self, data: bytes, is_last: bool) -> bool:
         """See `Sink`."""

@@ -15,6 +15,7 @@ from luftpause.core.model.replicas import Placement, ReplicaSpec
 from luftpause.core.model.traces import TraceContext, context_in
 from luftpause.core.model.turns import TurnOffer
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     FirstTokenSeen,
     TurnAbandoned,
     TurnFailed,
@@ -117,7 +118,7 @@ class TurnSpans:
                 self._end(report.turn, kind="client_left", error=_LEFT)
             case TurnReturned():
                 self._end(report.turn, kind="recalled")
-            case TurnStays():
+            case TurnStays() | AnswerGrew():
                 pass
 
     def attend(self, peer: PeerId, recall: Recall) -> None:

@@ -82,6 +82,10 @@ class _Tallies(Collector):
         yield given
         yield from _reason_families(tally)
         yield _token_family(tally)
+        cut = CounterMetricFamily("luftpause_answers_cut", "Answers that were cut off at our cap.", labels=["class"])
+        for service_class, times in tally.cut.items():
+            cut.add_metric([service_class.value], times)
+        yield cut
         yield CounterMetricFamily("luftpause_scheduler_faults", "Events on which deciding failed.", value=tally.faults)
 
 

@@ -12,6 +12,7 @@ from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
     OpenTurn,
@@ -35,12 +36,14 @@ from luftpause.core.scheduling.reasons import (
 )
 from luftpause.core.scheduling.residency.state import ModelPhase
 from luftpause.core.scheduling.state import Decision, State
+from luftpause.core.scheduling.working_set.replies import is_cut
 
 LANES_MAX: Final = 2000
 """So many runs are followed; beyond that the one at rest that changed longest ago is let go."""
 DETAIL_MAX: Final = 120
 ASKS_A_PERSON: Final = "a person is asked to allow a call"
 PLACE_FREE: Final = "its place is not kept meanwhile"
+CUT_OFF: Final = "its answer was cut off at our cap"
 
 
 class Phase(Enum):
@@ -162,7 +165,7 @@ class Phases:
             if lane is not None and event.turn in state.turns:
                 self._go_on(lane, event.turn, (_DECODE, lane.turns[event.turn][1]), now)
         elif isinstance(event, TurnFinished):
-            pause = _pause(event, state) if event.tool_calls else self._rest(before, event.turn, _AT_REST)
+            pause = _pause(event, state) if event.tool_calls else self._rest(before, event.turn, _at_rest(event))
             self._ended(event.turn, pause, now, event.usage)
         elif not isinstance(event, TurnArrived):
             self._follow_others(before, event, now, state)
@@ -183,7 +186,7 @@ class Phases:
             self._sweep(state, now)
             for told in event.turns:
                 self._resumed(told, state, now)
-        elif not isinstance(event, (TurnsRenewed, TurnStays)) and (
+        elif not isinstance(event, (TurnsRenewed, TurnStays, AnswerGrew)) and (
             state.turns is not before.turns or state.held is not before.held
         ):
             self._sweep(state, now)
@@ -309,6 +312,11 @@ def _pause(event: TurnFinished, state: State) -> tuple[Phase, str]:
     if A_PERSON not in event.tools:
         return _TOOL, ", ".join(event.tools)
     return _TOOL, ASKS_A_PERSON if state.limits.working_set is None else f"{ASKS_A_PERSON}; {PLACE_FREE}"
+
+
+def _at_rest(event: TurnFinished) -> tuple[Phase, str]:
+    """Return how a run rests after an answer, and whether it was us who cut that off."""
+    return (Phase.IDLE, f"{CUT_OFF} of {event.reply_cap} tokens") if is_cut(event) else _AT_REST
 
 
 def _busiest(lane: Lane) -> tuple[Phase, str]:

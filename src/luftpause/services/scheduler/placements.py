@@ -28,6 +28,7 @@ def placement_of(action: PlaceTurn, arrival: TurnArrived, replica: Replica, spec
         restore="" if action.restore is None else kv_file_name(action.restore),
         priority=action.priority,
         owns_priority=action.owns_priority,
+        charge=action.charge,
     )
 
 

@@ -41,6 +41,7 @@ from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, Unloa
 from luftpause.core.scheduling.routing import NAME_CHARS_MAX, Services, routed_service
 from luftpause.core.scheduling.services import offered
 from luftpause.core.scheduling.state import HeldTurn, Service, State, Turn, empty_state
+from luftpause.core.scheduling.working_set.replies import is_cut
 from luftpause.ports.scheduler import Recall, SchedulerDesk, Ticket, TurnRefusedError
 from luftpause.services.scheduler.audience import Audience, ReplicaListener
 from luftpause.services.scheduler.identity import RunIdentity
@@ -157,7 +158,7 @@ class SchedulerService(SchedulerDesk):
         if isinstance(report, TurnFinished) and report.usage is not None:
             running = known(self._state.turns, report.turn)
             if running is not None:
-                self._tally.used(running.arrival.service_class, report.usage)
+                self._tally.used(running.arrival.service_class, report.usage, is_cut=is_cut(report))
         if isinstance(report, TurnFinished) and (report.tool_calls or report.marks):
             turn = self._state.turns.get(report.turn) or self._state.lapsed.get(report.turn)
             if turn is not None and turn.in_run:

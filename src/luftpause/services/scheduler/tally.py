@@ -26,6 +26,7 @@ class DecisionTally:
         loads: orders to load, by model.
         unloads: orders to unload, by model and reason.
         tokens: of turns that ended, by class and by kind.
+        cut: answers that were cut off at our cap, by class.
         faults: events on which deciding failed.
     """
 
@@ -36,6 +37,7 @@ class DecisionTally:
         self.loads: dict[ModelName, int] = {}
         self.unloads: dict[tuple[ModelName, Enum], int] = {}
         self.tokens: dict[ServiceClass, dict[str, int]] = {}
+        self.cut = dict.fromkeys(ServiceClass, 0)
         self.faults = 0
 
     def decided(self, seconds: float, actions: Sequence[Action]) -> None:
@@ -53,8 +55,10 @@ class DecisionTally:
                     reasons = self.reasons[kind] = {}
                 reasons[why] = reasons.get(why, 0) + 1
 
-    def used(self, service_class: ServiceClass, usage: Usage) -> None:
-        """Count the tokens of a turn that ended."""
+    def used(self, service_class: ServiceClass, usage: Usage, *, is_cut: bool = False) -> None:
+        """Count the tokens of a turn that ended, and whether its answer was cut off at our cap."""
+        if is_cut:
+            self.cut[service_class] += 1
         spent = self.tokens.get(service_class)
         if spent is None:
             spent = self.tokens[service_class] = {}

@@ -21,6 +21,7 @@ from enum import Enum
 from itertools import count
 from typing import Final
 
+from luftpause.core.model.charges import still_to_come
 from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.engine_model.prefix_tree import Chain, Pinned, PrefixTree
 from luftpause.testkit.engine_model.sequence import Request, Sequence
@@ -31,6 +32,8 @@ class Outcome(Enum):
     """What can be seen of a request from outside."""
 
     FIRST_TOKEN = "first token"
+    GREW = "grew"
+    """It has become as long as its client wanted to hear of."""
     TOKEN = "token"
     """One more; only of an engine that visits each step."""
     DONE = "done"
@@ -207,6 +210,9 @@ class Engine:
                 elif self._each_step:
                     progress.append(_progress(sequence, Outcome.TOKEN))
                 sequence.told = sequence.made
+                if 0 < sequence.spoken_of <= sequence.made < sequence.end:
+                    progress.append(_progress(sequence, Outcome.GREW))
+                    sequence.spoken_of = sequence.made + still_to_come(sequence.made)
             if sequence.made < sequence.end or sequence.prefill_left:
                 going_on.append(sequence)
             elif sequence.dies:
@@ -252,7 +258,7 @@ class Engine:
             seconds += figures.context_s * sum(sequence.context for sequence in decodes)
         if self._prefills:
             return Stretch(now, 1, seconds + self._prefill_s(), 0.0)
-        steps = min(sequence.stop - sequence.made for sequence in decodes)
+        steps = min(_steps_of(sequence) for sequence in decodes)
         steps = min(steps, (self._free() + self._tree.idle_tokens) // len(decodes), steps_max)
         return Stretch(now, max(1, steps), seconds, figures.context_s * len(decodes))
 
@@ -350,6 +356,12 @@ class Engine:
             self._begin(now)
         elif stretch.steps > 1:
             self._stretch = stretch.cut(stretch.step_end_after(now))
+
+
+def _steps_of(sequence: Sequence) -> int:
+    """Return how many tokens a sequence makes until something of it is to be told."""
+    left = sequence.stop - sequence.made
+    return min(left, sequence.spoken_of - sequence.made) if sequence.spoken_of > sequence.made else left
 
 
 def _progress(sequence: Sequence, outcome: Outcome) -> Progress:

@@ -16,6 +16,8 @@ class Request:
         reply_tokens_max: tokens that it may make as far as the engine knows.
         priority: smaller goes first, in an engine that looks at it.
         dies_after: it breaks once it has made so many tokens; None: it does not.
+        spoken_of: its client wants to know when it has made so many tokens, and later as a `Charge` grows; 0: it
+            does not ask.
         stalls_after: once it has made so many tokens it makes no more, and keeps its place and its memory; None: never.
     """
 
@@ -26,6 +28,7 @@ class Request:
     priority: int = 0
     dies_after: int | None = None
     stalls_after: int | None = None
+    spoken_of: int = 0
 
     @property
     def prompt_tokens(self) -> int:
@@ -43,6 +46,7 @@ class Sequence:
         cached_tokens: of its prompt, found when it was first admitted; -1 before.
         owned: tokens of KV that are its own; the pinned ones belong to the tree.
         told: tokens that its client was last told of; 0 before the first.
+        spoken_of: tokens that its client wants to hear of next; 0: of none.
         begun: its prompt has been begun since it was last admitted.
         aborted: nobody waits for it any more.
     """
@@ -60,6 +64,7 @@ class Sequence:
         "prompt_tokens",
         "queued_at",
         "request",
+        "spoken_of",
         "stop",
         "told",
     )
@@ -73,6 +78,7 @@ class Sequence:
         self.end = request.reply_tokens if dies_after is None else min(dies_after, request.reply_tokens)
         stalls_after = request.stalls_after
         self.stop = self.end if stalls_after is None else min(stalls_after, self.end)
+        self.spoken_of = request.spoken_of
         self.made = 0
         self.cached_tokens = -1
         self.prefill_left = 0

@@ -37,9 +37,13 @@ class Account:
         """
         book = self.book
         if isinstance(event, TurnArrived):
+            was_given_up = event.turn in book.lapsed
             book.renew(event.turn, now)
             if book.is_open(event.turn):
-                self._judge_repetition(event, actions)
+                self._judge_repetition(event, actions[:1] if was_given_up else actions)
+                for action in actions[1:]:  # its run is at work again, where others of it may go on at once
+                    assert isinstance(action, PlaceTurn), f"an offer made again led to {action}"
+                    self._judge_placement(action, event, now)
                 return
             if not book.is_served(event):
                 _only_refusal(actions, event.turn, RefusalReason.UNKNOWN_MODEL)

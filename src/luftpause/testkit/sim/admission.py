@@ -4,7 +4,7 @@ No engine and no agent is known here, only the pool and what was told.
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from luftpause.core.model.ids import (
@@ -24,6 +24,7 @@ from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide, next_deadline
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
     KnownRun,
@@ -54,6 +55,8 @@ from luftpause.testkit.sim.working_account import WorkingSetAccount
 
 PEER: Final = PeerId("sim")
 BYTES_PER_TOKEN: Final = 4
+STREAMED_BYTES: Final = 200
+"""What a token of an answer comes to as an engine streams it: an event of its own."""
 
 
 class TurnAdmission:
@@ -117,9 +120,12 @@ class TurnAdmission:
             )
         )
 
-    def first_token(self, turn: SimTurn) -> None:
-        """Tell of it."""
-        self._tell(FirstTokenSeen(turn=turn.turn_id))
+    def spoke(self, turn: SimTurn, grown: int = 0) -> None:
+        """Tell that its answer has begun, or how long it has become."""
+        if grown:
+            self._tell(AnswerGrew(turn=turn.turn_id, reply_bytes=grown * STREAMED_BYTES))
+        else:
+            self._tell(FirstTokenSeen(turn=turn.turn_id))
 
     def finished(self, turn: SimTurn) -> None:
         """Tell with what it ended."""
@@ -128,18 +134,21 @@ class TurnAdmission:
         usage = Usage(
             prompt_tokens=turn.prompt_tokens, completion_tokens=leg.reply_tokens, cached_tokens=turn.cached_tokens
         )
+        ended = TurnFinished(
+            turn=turn.turn_id, finish="stop", usage=usage, reply_bytes=leg.reply_tokens * STREAMED_BYTES
+        )
         if self._free:
-            self._tell(TurnFinished(turn=turn.turn_id, finish="stop", usage=usage))
+            self._tell(ended)
             self._tell(RunEnded(run=self._run_of(turn)))
             return
         paused = leg.paused and not turn.run.plan.tools_in_text
         tools = (leg.tool,) if paused and leg.tool else ()
         self._rested[turn.run.run_id] = _Rest(turn, self._pool.now, paused=paused, tools=tools)
         if not paused:
-            self._tell(TurnFinished(turn=turn.turn_id, finish="stop", usage=usage))
+            self._tell(ended)
             return
         calls = (ToolCallId(f"call-{turn.key}"),)
-        self._tell(TurnFinished(turn=turn.turn_id, finish="tool_calls", usage=usage, tool_calls=calls, tools=tools))
+        self._tell(replace(ended, finish="tool_calls", tool_calls=calls, tools=tools))
 
     def failed(self, turn: SimTurn, cause: str) -> None:
         """Tell why."""
@@ -273,8 +282,10 @@ class TurnAdmission:
 
     def _perform(self, action: Action) -> None:
         match action:
-            case PlaceTurn():
-                self._pool.send(self._open[action.turn], self._numbers[action.replica])
+            case PlaceTurn(charge=charge):
+                turn = self._open[action.turn]
+                turn.spoken_of = -(-charge.reply_bytes // STREAMED_BYTES) if charge is not None else 0
+                self._pool.send(turn, self._numbers[action.replica])
             case RecallTurn():
                 self._take_back(self._open[action.turn])
             case RefuseTurn():

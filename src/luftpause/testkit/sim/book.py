@@ -14,6 +14,7 @@ from luftpause.core.model.refusals import RefusalReason
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
     KnownRun,
@@ -192,7 +193,7 @@ class Book:
                     self.flying[report.turn].bars_batch, self.flying[report.turn].spoke = False, True
             case TurnReturned():
                 self._return(report.turn, now)
-            case TurnsRenewed() | TurnStays():
+            case TurnsRenewed() | TurnStays() | AnswerGrew():
                 pass
             case TurnFinished():
                 self._end(report.turn, now, paused=bool(report.tool_calls), answered=True)

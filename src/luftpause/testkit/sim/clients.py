@@ -106,7 +106,8 @@ _AFTER = {
 class SimTurn:
     """One turn of an agent. A failed one is offered again as a new turn of the same leg, as an agent would.
 
-    `spoke`: its answer has begun. `recalls`: how often its engine has given it back; each time it has another id.
+    `spoke`: its answer has begun. `spoken_of`: whoever sent it wants to know when that has so many tokens; 0: not.
+    `recalls`: how often its engine has given it back; each time it has another id.
     """
 
     __slots__ = (
@@ -120,6 +121,7 @@ class SimTurn:
         "replica",
         "run",
         "spoke",
+        "spoken_of",
         "turn_id",
     )
 
@@ -130,6 +132,7 @@ class SimTurn:
         self.attempt = attempt
         self.recalls = 0
         self.spoke = False
+        self.spoken_of = 0
         self.offered_at = now
         self.phase = TurnPhase.OFFERED
         self.replica = -1
@@ -184,6 +187,7 @@ def request_of(turn: SimTurn, seed: int, fate: Fate) -> Request:
         reply_tokens_max=plan.reply_tokens_max,
         priority=0 if run.service_class is ServiceClass.INTERACTIVE else 1,
         dies_after=dies_after,
+        spoken_of=turn.spoken_of,
     )
 
 

@@ -22,7 +22,7 @@ class Forwarding:
         self.in_flight[replica] += 1
         self.pool.send(turn, replica)
 
-    def first_token(self, turn: SimTurn) -> None:
+    def spoke(self, turn: SimTurn, grown: int = 0) -> None:
         """Pass it on."""
 
     def finished(self, turn: SimTurn) -> None:

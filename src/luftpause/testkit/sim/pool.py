@@ -53,8 +53,8 @@ class Arm(Protocol):
         """An agent offers a turn."""
         ...
 
-    def first_token(self, turn: SimTurn) -> None:
-        """A sent turn's answer has begun."""
+    def spoke(self, turn: SimTurn, grown: int = 0) -> None:
+        """A sent turn's answer has begun. `grown`: or it has so many tokens, which the arm wanted to hear of."""
         ...
 
     def finished(self, turn: SimTurn) -> None:

@@ -47,7 +47,7 @@ class PriorityGateway(CacheAware):
         if own is ServiceClass.INTERACTIVE:
             self._preempt()
 
-    def first_token(self, turn: SimTurn) -> None:
+    def spoke(self, turn: SimTurn, grown: int = 0) -> None:
         """From now on it is not taken back."""
         self._answering.add(turn.key)
 

@@ -200,7 +200,7 @@ class World:
 
     def wake_at(self, at: float) -> None:
         """Call the arm then."""
-        self._at(at, self._arm_woke_up)
+        self._at(at, lambda: self._arm.woke_up())
 
     # What happens.
 
@@ -253,7 +253,9 @@ class World:
                 turn.cached_tokens, turn.spoke = progress.cached_tokens, True
                 run = turn.run
                 run.reprefilled_tokens += max(0, min(run.prompt_tokens_before, turn.prompt_tokens) - turn.cached_tokens)
-                self._arm.first_token(turn)
+                self._arm.spoke(turn)
+            case Outcome.GREW:
+                self._arm.spoke(turn, progress.made)
             case Outcome.DONE:
                 self._finish(turn)
             case Outcome.DIED:
@@ -353,9 +355,6 @@ class World:
     def _renew(self) -> None:
         self._arm.renewed()
         self._after(RENEW_PERIOD_S, self._renew)
-
-    def _arm_woke_up(self) -> None:
-        self._arm.woke_up()
 
     def _die(self, replica: int) -> None:
         engine, self._engines[replica] = self._engines[replica], None

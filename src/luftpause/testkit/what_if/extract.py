@@ -23,6 +23,7 @@ from luftpause.core.model.ids import PeerId, RunId, TurnId
 from luftpause.core.model.replicas import ReplicaKind, ReplicaSpec
 from luftpause.core.scheduling.actions import ForgetRun, PlaceTurn, RefuseTurn
 from luftpause.core.scheduling.events import (
+    AnswerGrew,
     Event,
     FirstTokenSeen,
     PeerLost,
@@ -153,6 +154,8 @@ class Extractor:
                 self._begin_answer(turn)
             case TurnsRenewed(turns=turns):
                 self._renew(turns)
+            case AnswerGrew(turn=turn):
+                self._renew((turn,))
             case TurnFinished():
                 self._finish(event)
             case TurnFailed(turn=turn):

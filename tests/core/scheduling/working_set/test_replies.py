@@ -6,9 +6,20 @@ import pytest
 
 from core.scheduling.working_set.worlds import REPLY, answered, replica, sized, world
 from luftpause.core.model.turns import Usage
+from luftpause.core.scheduling.actions import PlaceTurn
 from luftpause.core.scheduling.working_set import books
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.core.scheduling.working_set.replies import RECENT_MAX, RECENT_MIN, Replies, after_reply
+from luftpause.core.scheduling.working_set.replies import (
+    CAP_MARGIN,
+    CAP_MIN,
+    RECENT_MAX,
+    RECENT_MIN,
+    Replies,
+    after_cut,
+    after_reply,
+    cap_of,
+    is_cut,
+)
 
 
 def after(*lengths: int) -> Replies:
@@ -60,6 +71,53 @@ def test_no_more_is_charged_than_the_answer_may_have_and_one_that_was_cut_off_te
     assert replica(made).seat.in_flight == 1000 + 500
     (known,) = made.state.working_set.replies.values()
     assert known.recent == (500,) * RECENT_MIN
+
+
+def test_what_a_token_comes_to_is_learned_of_streams_that_are_long_enough() -> None:
+    replies = after_reply(Replies(), Usage(prompt_tokens=1, completion_tokens=100), 20_000)
+    assert replies.token_bytes == 200
+    for made, streamed in ((15, 90_000), (100, 0), (100, -1), (100, 1 << 60)):
+        again = after_reply(replies, Usage(prompt_tokens=1, completion_tokens=made), streamed)
+        assert again.token_bytes == 200
+    assert 200 < after_reply(replies, Usage(prompt_tokens=1, completion_tokens=100), 40_000).token_bytes < 400
+
+
+def test_a_cap_is_far_above_the_longest_answer_and_none_before_many_are_known() -> None:
+    assert cap_of(after(*[2000] * (RECENT_MAX - 1))) == 0
+    assert cap_of(after(*[10] * RECENT_MAX)) == CAP_MIN
+    assert cap_of(after(*[10] * (RECENT_MAX - 1), 2000)) == CAP_MARGIN * 2000
+
+
+def test_an_answer_that_was_cut_off_doubles_the_cap_at_once() -> None:
+    known = after(*[2000] * RECENT_MAX)
+    once = after_cut(known, cap_of(known))
+    assert cap_of(once) == 2 * cap_of(known)
+    assert cap_of(after_cut(once, cap_of(once))) == 4 * cap_of(known)
+    assert cap_of(after_cut(once, 1)) == cap_of(once), "a late word of a lower one changes nothing"
+    assert after_cut(known, 9).recent == known.recent, "how long it would have become, nobody knows"
+
+
+@pytest.mark.parametrize(("cap", "made", "cut"), [(0, 9, False), (4096, 4095, False), (4096, 4096, True)])
+def test_what_ends_before_the_cap_ended_by_itself(cap: int, made: int, cut: bool) -> None:
+    ended = replace(answered("t", 9, reply=made), reply_cap=cap)
+    assert is_cut(ended) is cut
+    assert not is_cut(replace(ended, usage=None))
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_cap_is_sent_only_where_the_operator_allows_it_and_the_request_has_none(allowed: bool) -> None:
+    made = world(limits=WorkingSetLimits(reply_caps=allowed))
+    for number in range(RECENT_MAX):
+        made.place(sized(f"t{number}", 1000))
+        made.tell(answered(f"t{number}", 1000, reply=500))
+    for turn, reply_max, cap in (("a", 0, CAP_MIN if allowed else 0), ("b", 400, 0)):
+        (placed,) = made.tell(replace(sized(turn, 1000), reply_max=reply_max))
+        assert isinstance(placed, PlaceTurn)
+        assert placed.charge is not None
+        assert placed.charge.reply_cap == cap
+    made.tell(replace(answered("a", 1000, reply=CAP_MIN), reply_cap=CAP_MIN if allowed else 0))
+    (known,) = made.state.working_set.replies.values()
+    assert known.cap_min == (2 * CAP_MIN if allowed else 0)
 
 
 @pytest.mark.interpreted

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import Instant, ReplicaId, ToolName
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.tool_names import A_PERSON
@@ -18,7 +19,16 @@ from luftpause.core.scheduling.working_set.learning import after_usage as seat_a
 from luftpause.core.scheduling.working_set.leases import lease
 from luftpause.core.scheduling.working_set.lengths import after_answer, makes_sense, measured, prompt_tokens, service_of
 from luftpause.core.scheduling.working_set.lengths import after_usage as lengths_after
-from luftpause.core.scheduling.working_set.replies import AGENTS_MAX, Replies, after_reply, agent_of
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.core.scheduling.working_set.replies import (
+    AGENTS_MAX,
+    Replies,
+    after_cut,
+    after_reply,
+    agent_of,
+    cap_of,
+    is_cut,
+)
 from luftpause.core.scheduling.working_set.room import first_tokens_due, is_too_large
 from luftpause.core.scheduling.working_set.seats import heard
 from luftpause.core.scheduling.working_set.state import Lengths, Patience
@@ -35,7 +45,9 @@ NO_TOOL: Final = ToolName("")
 
 def need_of(draft: Draft, arrival: TurnArrived, run: Run | None) -> int:
     """Return the tokens that a turn is charged with where it goes; 0 where it uses no memory to speak of."""
-    return _needed(draft, arrival, run, _reply_of(draft, arrival)) if _uses_memory(draft, arrival) else 0
+    if not _uses_memory(draft, arrival):
+        return 0
+    return _needed(draft, arrival, run, _reply_of(draft, arrival, _replies_of(draft, arrival)))
 
 
 def _uses_memory(draft: Draft, arrival: TurnArrived) -> bool:
@@ -49,14 +61,30 @@ def _needed(draft: Draft, arrival: TurnArrived, run: Run | None, reply: int) -> 
     return max(1, prompt_tokens(lengths, run, arrival) + reply)
 
 
-def _reply_of(draft: Draft, arrival: TurnArrived) -> int:
+def _replies_of(draft: Draft, arrival: TurnArrived) -> Replies:
+    """Return what is known of the answers of whoever asks for one."""
+    limits = draft.limits.working_set
+    if limits is None or not limits.agent_replies:
+        return NO_REPLIES
+    return draft.working_set.replies.get(agent_of(arrival), NO_REPLIES)
+
+
+def _reply_of(draft: Draft, arrival: TurnArrived, replies: Replies) -> int:
     """Return the tokens that a turn's answer is charged with."""
-    limits, known = draft.limits.working_set, draft.working_set
-    replies = known.replies.get(agent_of(arrival)) if limits is not None and limits.agent_replies else None
-    expected = replies.long if replies is not None else 0
+    expected = replies.long
     if not expected:
-        expected = int(known.lengths.get(arrival.model, _LENGTHS).reply)
+        expected = int(draft.working_set.lengths.get(arrival.model, _LENGTHS).reply)
     return min(expected, arrival.reply_max) if arrival.reply_max > 0 else expected
+
+
+def _charge_of(arrival: TurnArrived, prompt: int, reply: int, replies: Replies, limits: WorkingSetLimits) -> Charge:
+    """Return the charge of a turn with so many tokens, and when its answer is to be spoken of."""
+    reply_max = arrival.reply_max
+    cap = cap_of(replies) if limits.reply_caps and reply_max <= 0 else 0
+    reply_bytes = (
+        int(reply * replies.token_bytes) if limits.corrections and (reply_max <= 0 or reply < reply_max) else 0
+    )
+    return Charge(prompt=prompt, reply=reply, reply_bytes=reply_bytes, reply_cap=cap)
 
 
 def is_guest(draft: Draft, arrival: TurnArrived, need: int) -> bool:
@@ -75,8 +103,9 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
         overfilled_at = home.seat.overfilled_at
         expects = run.measure.context if overfilled_at is None or overfilled_at < run.ended_at else 0
     replica = draft.replicas[turn.replica]
-    uses_memory = _uses_memory(draft, turn.arrival)
-    reply = _reply_of(draft, turn.arrival) if uses_memory else 0
+    limits, uses_memory = draft.limits.working_set, _uses_memory(draft, turn.arrival)
+    replies = _replies_of(draft, turn.arrival)
+    reply = _reply_of(draft, turn.arrival, replies) if uses_memory else 0
     tokens = _needed(draft, turn.arrival, run, reply) if uses_memory else 0
     why = turn.why
     if is_too_large(tokens, replica):
@@ -86,9 +115,10 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
         why = PlacedBecause.MOST_ROOM
     elif why is PlacedBecause.HOME_LOST and run is not None and run.loose:
         why = PlacedBecause.PLACE_LAPSED
-    if not uses_memory:
+    if not uses_memory or limits is None:
         return turn._replace(why=why, expects=expects, placed_at=now)
     prompt = max(0, tokens - reply)
+    is_sized = why is not PlacedBecause.TOO_LARGE
     return turn._replace(
         why=why,
         tokens=tokens,
@@ -96,6 +126,7 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
         expects=expects,
         placed_at=now,
         late_at=_late_at(draft, turn, max(0, prompt - expects), now),
+        charge=_charge_of(turn.arrival, prompt, reply, replies, limits) if is_sized else None,
     )
 
 
@@ -142,9 +173,9 @@ def note_first_token(draft: Draft, turn: Turn, now: Instant) -> None:
     draft.set_replica(replica._replace(seat=heard(replica.seat, turn.arrival.turn)))
 
 
-def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
+def learn(draft: Draft, turn: Turn, finished: TurnFinished, now: Instant) -> None:
     """Learn from a turn that its engine answered whole, before it is discharged."""
-    limits = draft.limits.working_set
+    limits, usage = draft.limits.working_set, finished.usage
     if limits is None or not turn.tokens or usage is None or not makes_sense(usage):
         return
     model = turn.arrival.model
@@ -152,7 +183,7 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
     after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival, usage)
     after = after_answer(after, usage, turn.first_s, now - turn.placed_at)
     draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
-    _note_reply(draft, turn.arrival, usage)
+    _note_reply(draft, turn.arrival, finished, usage)
     if limits.by_service:
         _settle(draft, turn, usage, limits.weights)
     replica = draft.replicas[turn.replica]
@@ -162,10 +193,10 @@ def learn(draft: Draft, turn: Turn, usage: Usage | None, now: Instant) -> None:
     draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
 
 
-def _note_reply(draft: Draft, arrival: TurnArrived, usage: Usage) -> None:
+def _note_reply(draft: Draft, arrival: TurnArrived, finished: TurnFinished, usage: Usage) -> None:
     """Learn how long an agent's answers are; of too many agents half are forgotten, they are soon known again.
 
-    One that became as long as it might would have become longer: it tells nothing.
+    One that became as long as it might would have become longer: it tells nothing, but that our cap was too low.
     """
     if 0 < arrival.reply_max <= usage.completion_tokens:
         return
@@ -173,8 +204,11 @@ def _note_reply(draft: Draft, arrival: TurnArrived, usage: Usage) -> None:
     if agent not in replies and len(replies) >= AGENTS_MAX:
         for each in sorted(replies)[: AGENTS_MAX // 2]:
             replies = replies.delete(each)
-    replies = replies.set(agent, after_reply(replies.get(agent, NO_REPLIES), usage))
-    draft.working_set = draft.working_set._replace(replies=replies)
+    known = replies.get(agent, NO_REPLIES)
+    after = (
+        after_cut(known, finished.reply_cap) if is_cut(finished) else after_reply(known, usage, finished.reply_bytes)
+    )
+    draft.working_set = draft.working_set._replace(replies=replies.set(agent, after))
 
 
 def _settle(draft: Draft, turn: Turn, usage: Usage, weights: Weights) -> None:

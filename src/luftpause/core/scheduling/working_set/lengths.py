@@ -5,6 +5,7 @@ Only what engines report teaches. Knows one model's texts at a time.
 
 from typing import Final
 
+from luftpause.core.model.charges import TOKENS_MAX
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.state import Run
@@ -15,9 +16,6 @@ WEIGHT: Final = 0.1
 
 ANSWER_MIN: Final = 16
 AT_THE_END: Final = 0.95
-
-TOKENS_MAX: Final = 100_000_000
-"""No turn has more."""
 
 RATIO_MIN: Final = 0.25
 RATIO_MAX: Final = 64.0

@@ -25,6 +25,8 @@ class WorkingSetLimits:
         claim: the first in line that fits nowhere closes a replica to those behind it.
         recalls: so often a batch turn without a first token may be taken back for an interactive one; 0 for never.
         agent_replies: an answer is charged as the longer ones of its agent; else as the mean of its model.
+        corrections: an answer that becomes longer than its charge is charged with more while it is made.
+        reply_caps: where a request says nothing of it, its engine is told how long its answer may become at most.
         native_priority: engines that take priorities are told them; a client's own counts for nothing.
     """
 
@@ -44,3 +46,5 @@ class WorkingSetLimits:
     recalls: int = 1
     native_priority: bool = True
     agent_replies: bool = True
+    corrections: bool = True
+    reply_caps: bool = False

@@ -1,6 +1,6 @@
 """What a replica's memory is charged with as turns come and go."""
 
-from luftpause.core.model.ids import TurnId
+from luftpause.core.model.ids import Instant, TurnId
 from luftpause.core.scheduling.affinity import Replicas, bound_to
 from luftpause.core.scheduling.standings import Standings
 from luftpause.core.scheduling.state import Replica, Run, Turn
@@ -41,6 +41,15 @@ def seated(seat: Seat, turn: Turn) -> Seat:
     awaited = tuple(each for each in seat.awaiting if each.until > turn.placed_at)
     awaiting = (*awaited, Awaiting(turn.arrival.turn, max(0, turn.tokens - turn.expects), turn.late_at))
     return seat._replace(awaiting=awaiting)
+
+
+def grown(seat: Seat, turn: Turn, tokens: int, now: Instant) -> Seat:
+    """Return a replica's seat when one of its turns is charged with so many tokens more, which may fill it over."""
+    if turn.guest:
+        seat = with_guest(seat, turn.arrival.service_class, tokens)
+    seat = seat._replace(in_flight=seat.in_flight + tokens)
+    is_over = seat.capacity is not None and seat.charged > seat.capacity
+    return seat._replace(overfilled_at=now) if is_over else seat
 
 
 def unseated(seat: Seat, turn: Turn) -> Seat:

@@ -38,6 +38,8 @@ def _check_seats(state: State) -> None:
     awaiting: dict[str, set[str]] = {}
     for of_turn, turn in state.turns.items():
         in_flight[turn.replica] += turn.tokens
+        is_told = turn.charge is None or turn.charge.tokens == turn.tokens
+        assert is_told, f"{of_turn} is charged {turn.tokens} tokens, and its dataplane is told of {turn.charge}"
         if turn.tokens and turn.first_s is None:
             awaiting.setdefault(turn.replica, set()).add(of_turn)
     for run in state.runs.values():
