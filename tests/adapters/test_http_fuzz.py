@@ -116,13 +116,17 @@ def chat_wish(rng: random.Random) -> Wish:
     return Wish(method=b"POST", target=b"/v1/chat/completions", headers=(b"content-type: application/json",), body=body)
 
 
+AS_JSON = b"content-type: application/json\r\n"
+"""A stream would have to say that it is whole."""
+
+
 @contextlib.asynccontextmanager
 async def dataplane_world() -> AsyncIterator[World]:
     async def script(visit: Visit) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 body = digest((await visit.request()).body)
-                visit.send(answer(body) if body[-1] & 1 else chunked(body[:9], body[9:]))
+                visit.send(answer(body) if body[-1] & 1 else chunked(body[:9], body[9:], headers=AS_JSON))
 
     async with open_door(ScriptedEngine(script)) as door:
         yield World(door.server, chat_wish)

@@ -48,15 +48,14 @@ class PassingAnswer:
         back: how it becomes the client's; None where it is that as it comes.
         observer: what looks at it; None where it is a failure, which nothing looks at.
         unread: what its engine could not read, for people, where that may be why it refused; empty else.
-        is_measured: whether `size` is to be kept.
-        size: bytes that its engine has streamed of it, as far as it is measured.
-        spoken_of: when it is that long it is to `speak`.
+        growth: who is told how long it becomes; None where nobody asks.
+        size: bytes that its engine has streamed of it, as far as somebody asks.
+        spoken_of: when it is that long its growth is to be told.
     """
 
     __slots__ = (
         "_approve_tools",
         "_dialect",
-        "_growth",
         "_has_length",
         "_listener",
         "_reply_cap",
@@ -64,7 +63,7 @@ class PassingAnswer:
         "_timer",
         "back",
         "exchange",
-        "is_measured",
+        "growth",
         "observer",
         "placement",
         "size",
@@ -82,8 +81,8 @@ class PassingAnswer:
             self.back = way_back(forwarded.back, forwarded.assembles, wants_stream=asked.stream, is_stream=self.stream)
         self.observer = _observer(asked, self.back, exchange, stream=self.stream)
         self.unread = _unread(asked, placement, exchange)
-        self.is_measured, self.size, self.spoken_of = False, 0, NEVER
-        self._growth: Growth | None = None
+        self.growth: Growth | None = None
+        self.size, self.spoken_of = 0, NEVER
         self._reply_cap = forwarded.reply_cap
         self._timer: asyncio.TimerHandle | None = None
         self._has_length = any(name == b"content-length" for name, _ in exchange.headers)
@@ -120,39 +119,20 @@ class PassingAnswer:
         """Whether its client was told that it is none, although its engine may go on."""
         return self.back is not None and bool(self.back.failure)
 
-    def measure(self, turns: OpenTurns, offer: TurnOffer) -> None:
-        """Have it measured, where its turn is charged for its length and that can be seen before its end."""
-        charge = self.placement.charge
-        if charge is not None and self.stream and self.observer is not None:
-            self.is_measured, self._growth = True, Growth(turns, offer, charge)
-            self.spoken_of = self._growth.spoken_of
-
-    def speak(self) -> None:
-        """Tell how long it has become."""
-        if self._growth is not None:
-            self.spoken_of = self._growth.grew(self.size)
-
-    def become_stream(self) -> None:
-        """Become one, where it is none and its client was promised one.
+    def fit(self, *, promised: bool) -> None:
+        """Refuse it where it has to be said in other words and cannot be read; become a stream where one was `promised`.
 
         Raises:
-            UnfitAnswerError: it cannot.
-        """
-        if self.stream or self.observer is None or self.back is not None:
-            return
-        if self._dialect != CHAT:
-            raise UnfitAnswerError("its answer is no event stream")
-        self.back = PiecedTranslation(None)
-
-    def check_readable(self) -> None:
-        """Refuse an answer that has to be said in other words and cannot be read.
-
-        Raises:
-            UnfitAnswerError: it is compressed, which its engine was asked not to do.
+            UnfitAnswerError: it is compressed, which its engine was asked not to do, or cannot become a stream.
         """
         coding = "" if self.back is None or self.observer is None else _coding(self.exchange)
         if coding:
             raise UnfitAnswerError(f"its answer is compressed ({coding}), although it was asked not to do that")
+        if not promised or self.stream or self.observer is None or self.back is not None:
+            return
+        if self._dialect != CHAT:
+            raise UnfitAnswerError("its answer is no event stream")
+        self.back = PiecedTranslation(None)
 
     @property
     def may_be_reworded(self) -> bool:
@@ -212,8 +192,8 @@ class PassingAnswer:
             if self.begins:
                 begins(self.exchange)
             self.feed(data)
-            if self.size >= self.spoken_of:
-                self.speak()
+            if self.growth is not None and self.size >= self.spoken_of:
+                self.spoken_of = self.growth.grew(self.size)
             if self.done:
                 self.linger()
         failure = self._failure()
@@ -232,8 +212,8 @@ class PassingAnswer:
         `restore_s`: how long its run's KV took to be read back before, seconds; None where it was not.
         """
         measured = NOT_MEASURED
-        if self.is_measured or self._reply_cap:
-            measured = Measured(self.size if self.is_measured else 0, self._reply_cap)
+        if self.growth is not None or self._reply_cap:
+            measured = Measured(0 if self.growth is None else self.size, self._reply_cap)
         report = ending_of(turn, self.placement, self.exchange, self.observer, self.back, measured)
         if restore_s is not None and isinstance(report, TurnFinished):
             report = replace(report, restore_s=restore_s)
@@ -252,6 +232,14 @@ class PassingAnswer:
             _LOGGER.warning("engine_given_up", extra={"replica": self.placement.replica, "why": why})
 
 
+def measure(answer: PassingAnswer, turns: OpenTurns, offer: TurnOffer) -> None:
+    """Have an answer measured, where its turn is charged for its length and that can be seen before its end."""
+    charge = answer.placement.charge
+    if charge is not None and answer.stream and answer.observer is not None:
+        answer.growth = Growth(turns, offer, charge)
+        answer.spoken_of = answer.growth.spoken_of
+
+
 class Measuring(Sink):
     """Hands an answer on to a sink, and adds up how long it becomes."""
 
@@ -266,8 +254,8 @@ class Measuring(Sink):
         answer = self._answer
         answer.size += len(data)  # before the piece that may end the turn
         has_room = self._sink.take_piece(data, is_last)
-        if answer.size >= answer.spoken_of:
-            answer.speak()
+        if answer.growth is not None and answer.size >= answer.spoken_of:
+            answer.spoken_of = answer.growth.grew(answer.size)
         return has_room
 
     def room(self) -> Awaitable[None]:

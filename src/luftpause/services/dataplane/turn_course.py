@@ -36,7 +36,7 @@ from luftpause.services.dataplane.forwarding import CHAT, Asked, forward
 from luftpause.services.dataplane.headers import PARENT_HEADER, for_client, fresh_run, reframed, retold
 from luftpause.services.dataplane.keepalive import WAITING, Keepalive, Waiting
 from luftpause.services.dataplane.noting import note
-from luftpause.services.dataplane.passing import Measuring, PassingAnswer, read_up_to
+from luftpause.services.dataplane.passing import Measuring, PassingAnswer, measure, read_up_to
 from luftpause.services.dataplane.recalling import Recall, running_task
 from luftpause.services.dataplane.restoring import restore
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
@@ -202,7 +202,7 @@ class TurnCourse(Sink, Answering, Waiting):
             self._around.spoken.answered(placement, self._dialect.name, exchange.status)
         self._told += note(self._around.counts, forwarded, self._dialect.name, placement.replica)
         answer = PassingAnswer(asked, forwarded, placement, exchange)
-        answer.measure(turns, self._offer)
+        measure(answer, turns, self._offer)
         if not self._recall.begun(self._offer, exchange, silent=self._wants_stream and answer.takes_signs):
             self._asked = None
         del asked, forwarded  # a long stream need not hold a long prompt
@@ -216,9 +216,7 @@ class TurnCourse(Sink, Answering, Waiting):
 
     def _answering(self, answer: PassingAnswer) -> Awaitable[None]:
         """Return what answers the client."""
-        answer.check_readable()
-        if self._head_sent and self._wants_stream:
-            answer.become_stream()
+        answer.fit(promised=self._head_sent and self._wants_stream)
         if answer.observer is None and (self._head_sent or answer.may_be_reworded):
             return self._refuse(answer)
         if answer.back is not None and not (self._wants_stream and answer.stream):
@@ -236,7 +234,7 @@ class TurnCourse(Sink, Answering, Waiting):
         self._count(exchange.status)
         headers = exchange.headers if answer.back is None else retold(exchange.headers, self._dialect.stream_type)
         self._send_head(exchange.status, headers)
-        return exchange.pour(Measuring(answer, self) if answer.is_measured else self)
+        return exchange.pour(self if answer.growth is None else Measuring(answer, self))
 
     def take_piece(self, data: bytes, is_last: bool) -> bool:
         """See `Sink`."""

@@ -167,6 +167,15 @@ _ALL: Final = (
         engines=("sim",),
     ),
     Workload(
+        name="w1-long",
+        title="The flood with agents that write long texts at last",
+        must_show="interactive ≥ 2.5× tuned router and batch ≥ 1.0×, although few answers are long and nobody says which",
+        scenarios=("w1-long",),
+        claims=_of_a_flood("w1-long"),
+        columns=_CLASSES,
+        engines=("sim",),
+    ),
+    Workload(
         name="w1-small",
         title="A flood for llama.cpp on two cores",
         must_show="on real engines: interactive faster than tuned router, batch no slower",
