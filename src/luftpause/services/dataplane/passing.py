@@ -120,7 +120,7 @@ class PassingAnswer:
         return self.back is not None and bool(self.back.failure)
 
     def fit(self, *, promised: bool) -> None:
-        """Refuse it where it has to be said in other words and cannot be read; become a stream where one was `promised`.
+        """Refuse it where it must be reworded and cannot be read; become a stream where one was `promised`.
 
         Raises:
             UnfitAnswerError: it is compressed, which its engine was asked not to do, or cannot become a stream.

@@ -169,7 +169,7 @@ _ALL: Final = (
     Workload(
         name="w1-long",
         title="The flood with agents that write long texts at last",
-        must_show="interactive ≥ 2.5× tuned router and batch ≥ 1.0×, although few answers are long and nobody says which",
+        must_show="interactive ≥ 2.5× tuned router and batch ≥ 1.0×, although nobody says which answers become long",
         scenarios=("w1-long",),
         claims=_of_a_flood("w1-long"),
         columns=_CLASSES,
