@@ -13,6 +13,7 @@ import pytest
 import trustme
 
 from adapters.engine_http.scripted_engine import answer, eventually, run_bounded
+from luftpause.adapters.engine_http.connection import AT_ONCE_BYTES
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.core.model.replicas import Endpoint
 from luftpause.ports.engines import EngineBrokeError, EngineRequest, EngineUnreachableError
@@ -194,6 +195,43 @@ def test_a_server_that_never_shakes_hands_is_given_up_and_its_socket_closed() ->
             with contextlib.suppress(ConnectionError):
                 while connection.recv(65536):
                     pass
+
+
+def shakes_hands_and_leaves(listener: socket.socket, context: ssl.SSLContext) -> None:
+    """Say goodbye in the very bytes that end the handshake."""
+    with listener.accept()[0] as plain:
+        plain.settimeout(15)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_side=True)
+        is_shaken = False
+        while not is_shaken:
+            try:
+                tls.do_handshake()
+                is_shaken = True
+            except ssl.SSLWantReadError:
+                plain.sendall(outgoing.read())
+                incoming.write(plain.recv(65536))
+        with contextlib.suppress(ssl.SSLWantReadError):
+            tls.unwrap()
+        plain.sendall(outgoing.read())
+
+
+@pytest.mark.parametrize("body", [b"{}", b"x" * 2 * AT_ONCE_BYTES], ids=["short", "long"])
+def test_a_server_that_leaves_as_the_handshake_ends_is_not_waited_for(body: bytes) -> None:
+    context = serving()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2  # there the server has the last word of it
+
+    async def main(url: str) -> None:
+        engines = client()
+        with pytest.raises(EngineUnreachableError, match="closed the connection before answering"):
+            await engines.send(Endpoint(url=url), request(body))
+        await engines.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=shakes_hands_and_leaves, args=(listener, context), daemon=True)
+        thread.start()
+        run_bounded(main(f"https://localhost:{listener.getsockname()[1]}"))
+        thread.join(15)
 
 
 def test_a_server_that_leaves_during_the_handshake_is_named() -> None:

@@ -39,7 +39,7 @@ def test_a_file_of_an_untold_type_has_to_look_like_text(held: bytes) -> None:
     assert text_of("", base64(held)) is None
 
 
-@pytest.mark.parametrize("data", ["ä", "abc", base64(b"\xff")])
+@pytest.mark.parametrize("data", ["ä", "abc", base64(b"\xff"), "%%%", "cmVk%", "cmU=cmU=", "cmVk_w=="])
 def test_what_cannot_be_decoded_is_no_text(data: str) -> None:
     assert text_of("text/plain", data) is None
 
@@ -73,7 +73,7 @@ def test_a_file_is_named_to_people_in_a_few_words() -> None:
     )
 
 
-def messages(*blocks: object) -> dict[str, object]:
+def messages(*blocks: object) -> dict[str, list[object]]:
     return {
         "messages": [{"role": "user", "content": "hi"}, {"role": "user", "content": list(blocks)}, {"role": "user"}]
     }
@@ -121,6 +121,25 @@ CALL = {"type": "tool_use", "id": "a", "name": "document", "input": {"type": "do
 )
 def test_a_request_that_holds_a_file_is_known(dialect: str, asked: dict[str, Any], found: bool) -> None:
     assert holds_files(dialect, json.dumps(asked).encode()) == found
+
+
+CUT = "\ud83d"
+"""Half of an emoji, as clients make it that cut texts anywhere."""
+ODD = ("cut " + CUT, {"an": "object"}, 7, None, ["a text"], [{"type": 7}], [{"type": "text", "text": CUT}])
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_a_file_is_known_whatever_stands_beside_it(odd: object) -> None:
+    """Or an engine would leave it out without a word."""
+    beside = {"messages": [{"role": "user", "content": odd}, *messages(DOCUMENT)["messages"]]}
+    assert holds_files("messages", json.dumps(beside).encode())
+    assert holds_files("messages", json.dumps(messages({"type": "tool_result", "content": odd}, DOCUMENT)).encode())
+    given = [{"content": odd}, {"output": odd}, {"content": [{"type": "input_file"}]}]
+    assert holds_files("responses", json.dumps({"input": given}).encode())
+
+
+def test_the_file_of_a_chat_with_a_cut_text_is_named() -> None:
+    assert file_in_chat(json.dumps(messages({"type": "text", "text": CUT}, {"type": "file"})).encode())
 
 
 @pytest.mark.parametrize(

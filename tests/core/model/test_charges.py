@@ -30,11 +30,20 @@ def test_of_a_long_answer_is_seldom_spoken() -> None:
     assert spoken < 35
 
 
-@pytest.mark.parametrize(("reply_max", "reply_cap", "most"), [(600, 0, 600), (0, 600, 600), (600, 4096, 600)])
+@pytest.mark.parametrize(("reply_max", "reply_cap", "most"), [(600, 0, 600), (600, 4096, 600), (600, 550, 600)])
 def test_no_more_is_charged_than_an_answer_may_have(reply_max: int, reply_cap: int, most: int) -> None:
-    grown = Charge(prompt=1000, reply=500, reply_bytes=100_000, reply_cap=reply_cap).grown(100_000, reply_max)
+    grown = Charge(prompt=1000, reply=500, reply_bytes=100_000, reply_cap=reply_cap).grown(110_000, reply_max)
     assert (grown.reply, grown.reply_bytes, grown.reply_cap) == (most, 0, reply_cap)
     assert grown.grown(10**9, reply_max) is grown
+
+
+def test_an_answer_that_our_cap_does_not_end_is_charged_on() -> None:
+    """No engine is told one in all words, and some refuse it."""
+    capped = Charge(prompt=1000, reply=500, reply_bytes=100_000, reply_cap=600).grown(100_000, 0)
+    assert (capped.reply, capped.reply_bytes, capped.reply_cap) == (600, 120_000, 600)
+    beyond = capped.grown(capped.reply_bytes, 0)
+    assert beyond.reply == 600 + still_to_come(600)
+    assert beyond.reply_bytes > capped.reply_bytes
 
 
 def test_wild_numbers_stay_numbers() -> None:

@@ -241,7 +241,9 @@ def finish(
     if not prompt:
         return made
     usage = Usage(prompt_tokens=int(prompt), completion_tokens=int(reply), cached_tokens=int(cached or "0"))
-    return replace(made, usage=usage, reply_bytes=int(more.get("streamed", 0)), reply_cap=int(more.get("cap", 0)))
+    cap = int(more.get("cap", 0))
+    finish = "length" if 0 < cap <= usage.completion_tokens else made.finish
+    return replace(made, finish=finish, usage=usage, reply_bytes=int(more.get("streamed", 0)), reply_cap=cap)
 
 
 def gone(name: str, *why: str, saved: str = "", prefill: str = "0") -> Event:

@@ -387,19 +387,34 @@ def test_a_cap_is_said_in_the_words_that_the_engine_is_asked_in(
     assert forward(whole, placement(), speaks=speaks).reply_cap == 0
 
 
+@pytest.mark.parametrize("at", ["/v1/chat/completions", "/v1/responses"])
 @pytest.mark.parametrize(
     "own",
-    [{"max_tokens": 9}, {"max_tokens": -1}, {"max_completion_tokens": 0}, {"n_predict": 7}],
-    ids=lambda own: next(iter(own)),
+    [
+        b'"max_tokens":9',
+        b'"max_tokens":-1',
+        b'"max_completion_tokens":0',
+        b'"max_output_tokens":7',
+        b'"n_predict":7',
+        b'"max_\\u0074okens":7',
+    ],
+    ids=bytes.decode,
 )
-def test_whoever_says_something_of_it_itself_is_left_alone(own: dict[str, int]) -> None:
-    body = json.dumps({"model": "m", "messages": [], **own}).encode()
-    forwarded = forward(asked(body=body), replace(placement(), charge=CAPPED), speaks=True)
+def test_whoever_says_something_of_it_itself_is_left_alone(at: str, own: bytes) -> None:
+    body = b'{"model":"m","messages":[],"input":"",%b}' % own
+    forwarded = forward(of_path(at, body), replace(placement(), charge=CAPPED), speaks=True)
     assert (forwarded.request.body, forwarded.edits, forwarded.reply_cap) == (body, (), 0)
 
 
+@pytest.mark.parametrize("speaks", [True, False])
+def test_a_message_has_a_bound_of_its_own(speaks: bool) -> None:
+    """Its dialect demands one."""
+    whole = of_path("/v1/messages", b'{"model":"m","messages":[{"role":"user","content":"hi"}]}')
+    assert forward(whole, replace(placement(), charge=CAPPED), speaks=speaks).reply_cap == 0
+
+
 def test_whoever_only_names_the_member_has_said_nothing() -> None:
-    body = b'{"model":"m","messages":[{"role":"user","content":"\\"max_tokens\\""}],"max_tokens":null}'
+    body = b'{"model":"m","messages":[{"role":"user","content":"\\"max_tokens\\" \\u0074"}],"max_tokens":null}'
     forwarded = forward(asked(body=body), replace(placement(), charge=CAPPED), speaks=True)
     assert json.loads(forwarded.request.body)["max_tokens"] == 4096
 

@@ -114,6 +114,8 @@ class Connection(asyncio.BufferedProtocol, Wire):
             EngineBrokeError: what arrived was no answer.
         """
         exchange = self._exchange = HttpExchange(self, self._answers, method=method, loop=self._loop)
+        if self.transport is None:
+            exchange.lost(None)  # as it came to stand: nobody else would tell
         if len(body) > AT_ONCE_BYTES:
             return self._exchange_slowly(exchange, head, body)
         try:
@@ -139,7 +141,7 @@ class Connection(asyncio.BufferedProtocol, Wire):
     def _write_at_once(self, head: bytes, body: bytes) -> None:
         transport = self.transport
         if transport is None:
-            return  # lost already: the exchange says so
+            return
         if len(body) <= SMALL_BODY_BYTES:
             transport.write(head + body)
         else:

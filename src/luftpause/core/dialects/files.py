@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from luftpause.core.dialects.request import BadRequestError
+from luftpause.core.dialects.surrogates import read_mended
 
 NAME_CHARS_MAX: Final = 100
 
@@ -36,10 +37,13 @@ def text_of(media_type: str, data: str) -> str | None:
         media_type: as it was told; empty where it was not, and what the file holds has to show it.
         data: its bytes in base64.
     """
+    if media_type and not _is_text(media_type):
+        return None
     try:
-        return _as_text(a2b_base64(data), is_sure=bool(media_type)) if not media_type or _is_text(media_type) else None
+        held = a2b_base64("".join(data.split()), strict_mode=True)  # or it would leave out what it cannot read
     except (Error, ValueError):
         return None
+    return _as_text(held, is_sure=bool(media_type))
 
 
 def text_at(url: str) -> str | None:
@@ -75,10 +79,10 @@ def holds_files(dialect: str, body: bytes) -> bool:
     """
     try:
         if dialect in _IN_MESSAGES:
-            kinds = _blocks_of(_MESSAGES.decode(body).messages)
+            kinds = _blocks_of(read_mended(_MESSAGES, body).messages)
             return any(kind in _LEFT_OUT or kind.endswith(_SERVER_RESULT) for kind in kinds)
         if dialect == "responses":
-            return any(kind == "input_file" for kind in _parts_of(_RESPONSES.decode(body).input))
+            return any(kind == "input_file" for kind in _parts_of(read_mended(_RESPONSES, body).input))
     except (msgspec.DecodeError, RecursionError):
         return False
     return False
@@ -87,7 +91,7 @@ def holds_files(dialect: str, body: bytes) -> bool:
 def file_in_chat(body: bytes) -> str:
     """Return the first file that a Chat Completions request holds, for people; empty without one."""
     try:
-        messages = _CHAT.decode(body).messages
+        messages = read_mended(_CHAT, body).messages
     except (msgspec.DecodeError, RecursionError):
         return ""
     for number, message in enumerate(messages):
@@ -104,7 +108,7 @@ class _Block(Struct):
 
 
 class _Message(Struct):
-    content: str | list[_Block] | None = None
+    content: Raw = Raw(b"null")
 
 
 class _Messages(Struct):
@@ -112,8 +116,8 @@ class _Messages(Struct):
 
 
 class _Item(Struct):
-    content: str | list[_Block] | None = None
-    output: str | list[_Block] | None = None
+    content: Raw = Raw(b"null")
+    output: Raw = Raw(b"null")
 
 
 class _Responses(Struct):
@@ -146,17 +150,26 @@ _BLOCKS: Final = msgspec.json.Decoder(list[_Block])
 
 def _blocks_of(messages: Sequence[_Message]) -> Iterator[str]:
     for message in messages:
-        for block in message.content if isinstance(message.content, list) else ():
+        for block in _listed(message.content):
             yield block.type
-            if block.type == "tool_result" and bytes(memoryview(block.content)[:1]) == b"[":
-                yield from (inner.type for inner in _BLOCKS.decode(block.content))
+            if block.type == "tool_result":
+                yield from (inner.type for inner in _listed(block.content))
 
 
 def _parts_of(items: str | Sequence[_Item]) -> Iterator[str]:
     for item in () if isinstance(items, str) else items:
         for content in (item.content, item.output):
-            if isinstance(content, list):
-                yield from (part.type for part in content)
+            yield from (part.type for part in _listed(content))
+
+
+def _listed(content: Raw) -> Sequence[_Block]:
+    """Return what content consists of; nothing of what is none: others beside it may be."""
+    if bytes(memoryview(content)[:1]) != b"[":
+        return ()
+    try:
+        return _BLOCKS.decode(content)
+    except msgspec.ValidationError:
+        return ()
 
 
 def _is_text(media_type: str) -> bool:

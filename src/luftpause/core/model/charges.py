@@ -53,7 +53,8 @@ class Charge:
     def grown(self, reply_bytes: int, reply_max: int) -> "Charge":
         """Return the charge when so many bytes of the answer were streamed: the same, while it was thought as long.
 
-        Nobody knows how much is still to come: `still_to_come` keeps what is said of it rare.
+        Nobody knows how much is still to come: `still_to_come` keeps what is said of it rare. Past our cap it is one
+        that was not told to its engine, or not obeyed.
 
         Args:
             reply_bytes: of the answer.
@@ -62,7 +63,9 @@ class Charge:
         if not 0 < self.reply_bytes <= reply_bytes <= BYTES_MAX:
             return self
         made = self.made(reply_bytes)
-        reply, most = made + still_to_come(made), reply_max or self.reply_cap or TOKENS_MAX
+        reply, most = made + still_to_come(made), reply_max or TOKENS_MAX
+        if made < self.reply_cap < reply:
+            reply = self.reply_cap
         if reply >= most:
             return Charge(prompt=self.prompt, reply=max(self.reply, most), reply_cap=self.reply_cap)
         spoken_of = min(BYTES_MAX, reply_bytes * reply // made)

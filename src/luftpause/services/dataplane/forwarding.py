@@ -34,13 +34,13 @@ _IN_SLOTS: Final = (CHAT_PATH, COMPLETIONS.encode(), b"/v1/responses")
 """Where llama-server takes `id_slot`."""
 _WITH_PRIORITIES: Final = (CHAT_PATH, COMPLETIONS.encode())
 """Where vLLM and SGLang take `priority`."""
-_CAPPED: Final[Mapping[bytes, tuple[Edit, Sequence[str]]]] = {
-    CHAT_PATH: (Edit.MAX_TOKENS, ("max_tokens", "max_completion_tokens", "n_predict")),
-    b"/v1/responses": (Edit.MAX_OUTPUT_TOKENS, ("max_output_tokens", "n_predict")),
-}
-"""Where an answer is bounded by which member, and what its client may have said of that itself. A completion of old is
-short where nobody says anything."""
-CAPS: Final = frozenset(edit for edit, _ in _CAPPED.values())
+_CAPPED: Final[Mapping[bytes, Edit]] = {CHAT_PATH: Edit.MAX_TOKENS, b"/v1/responses": Edit.MAX_OUTPUT_TOKENS}
+"""Where an answer is bounded by which member. A completion of old is short where nobody says anything."""
+_BOUNDS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict")
+"""By what a client may bound an answer itself: some engines know all of them, whatever the dialect."""
+_ESCAPE: Final = b"\\u"
+"""A member's name may be written with it."""
+CAPS: Final = frozenset(_CAPPED.values())
 _AS_STREAM: Final[Mapping[Edit, tuple[str, object]]] = {
     Edit.STREAM: ("stream", True),
     Edit.INCLUDE_USAGE: ("stream_options", {"include_usage": True}),
@@ -113,7 +113,7 @@ def forward(
         members[Edit.MODEL] = placement.model  # not in Gemini's own words, where the path does
     if _has_slot(placement, allowed) and _goes_to(request, _IN_SLOTS):
         members[Edit.ID_SLOT] = placement.slot
-    cap = _cap_of(placement, request, allowed)
+    cap = None if asked.dialect.name == _MESSAGES else _cap_of(placement, request, allowed)
     if cap is not None and placement.charge is not None:
         members[cap] = placement.charge.reply_cap
     without: tuple[Edit, ...] = ()
@@ -144,16 +144,17 @@ def forward(
 
 def _cap_of(placement: Placement, request: EngineRequest, allowed: Set[Edit]) -> Edit | None:
     """Return the member that is to bound an answer; None where none is, or the client has said something of it."""
-    capped = _CAPPED.get(request.path.partition(b"?")[0]) if placement.charge and placement.charge.reply_cap else None
-    if capped is None or capped[0] not in allowed:
+    edit = _CAPPED.get(request.path.partition(b"?")[0]) if placement.charge and placement.charge.reply_cap else None
+    if edit is None or edit not in allowed:
         return None
-    edit, names = capped
-    said = [name for name in names if request.body.find(b'"%b"' % name.encode()) >= 0]
+    body = request.body
+    if body.find(_ESCAPE) < 0 and all(body.find(b'"%b"' % name.encode()) < 0 for name in _BOUNDS):
+        return edit
     try:
-        members = read_members(request.body, tuple(said)) if said else {}
+        members = read_members(body, _BOUNDS)
     except BadRequestError:
         return None
-    return None if any(members.get(name) is not None for name in said) else edit
+    return None if any(members.get(name) is not None for name in _BOUNDS) else edit
 
 
 def _goes_to(request: EngineRequest, paths: Container[bytes]) -> bool:

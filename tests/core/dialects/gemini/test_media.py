@@ -21,6 +21,15 @@ def test_a_picture_in_either_alphabet(blob: Object) -> None:
     assert shown(blob) == {"type": "image_url", "image_url": {"url": "data:image/png;base64,/+8="}}
 
 
+def test_a_text_beside_it_hides_no_file() -> None:
+    file = {"inlineData": {"mimeType": "text/plain", "data": "cmVk"}}
+    (message,) = messages_of(user(text("look"), {"text": "", **file}))
+    assert message["content"] == "look\n\nred"
+    for holder in (user({"text": "look", **file}), {"role": "model", "parts": [{"text": "look", **file}]}):
+        with pytest.raises(BadRequestError, match="a text and inline_data: each takes a part of its own"):
+            messages_of(user(text("hi")), holder)
+
+
 def test_a_picture_at_an_address() -> None:
     file = {"fileData": {"mimeType": "image/jpeg", "fileUri": "https://example.org/a.jpg"}}
     assert shown(file) == {"type": "image_url", "image_url": {"url": "https://example.org/a.jpg"}}

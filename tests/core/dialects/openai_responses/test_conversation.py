@@ -178,6 +178,15 @@ def test_a_search_for_tools_makes_what_it_found_callable() -> None:
     assert "mcp__x__echo" in json.dumps(chat["tools"])
 
 
+@pytest.mark.parametrize("role", ["assistant", "system", "developer", "user"])
+def test_no_message_loses_its_file(role: str) -> None:
+    file = {"type": "input_file", "filename": "a.txt", "file_data": "data:text/plain;base64,cmVk"}
+    for before in ([], [message("user", "hi")]):
+        assert "a.txt:\n\nred" in str(messages_of(*before, message(role, file))[-1]["content"])
+    with pytest.raises(BadRequestError, match="names a file by its id"):
+        RESPONSES.translate(PATH, written(message(role, {"type": "input_file", "file_id": "f"})))
+
+
 @pytest.mark.parametrize(
     ("item", "named"),
     [

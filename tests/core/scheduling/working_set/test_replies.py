@@ -97,9 +97,20 @@ def test_an_answer_that_was_cut_off_doubles_the_cap_at_once() -> None:
     assert after_cut(known, 9).recent == known.recent, "how long it would have become, nobody knows"
 
 
-@pytest.mark.parametrize(("cap", "made", "cut"), [(0, 9, False), (4096, 4095, False), (4096, 4096, True)])
-def test_what_ends_before_the_cap_ended_by_itself(cap: int, made: int, cut: bool) -> None:
-    ended = replace(answered("t", 9, reply=made), reply_cap=cap)
+@pytest.mark.parametrize(
+    ("cap", "made", "finish", "cut"),
+    [
+        (0, 9, "length", False),
+        (4096, 4095, "length", False),
+        (4096, 4096, "length", True),
+        (4096, 4096, "max_output_tokens", True),
+        (4096, 4096, "tool_calls", True),
+        (4096, 4096, "stop", False),
+        (4096, 9000, "stop", False),
+    ],
+)
+def test_what_ends_before_the_cap_or_says_so_ended_by_itself(cap: int, made: int, finish: str, cut: bool) -> None:
+    ended = replace(answered("t", 9, reply=made), reply_cap=cap, finish=finish)
     assert is_cut(ended) is cut
     assert not is_cut(replace(ended, usage=None))
 
@@ -115,7 +126,8 @@ def test_a_cap_is_sent_only_where_the_operator_allows_it_and_the_request_has_non
         assert isinstance(placed, PlaceTurn)
         assert placed.charge is not None
         assert placed.charge.reply_cap == cap
-    made.tell(replace(answered("a", 1000, reply=CAP_MIN), reply_cap=CAP_MIN if allowed else 0))
+    cut = replace(answered("a", 1000, reply=CAP_MIN), finish="length", reply_cap=CAP_MIN if allowed else 0)
+    made.tell(cut)
     (known,) = made.state.working_set.replies.values()
     assert known.cap_min == (2 * CAP_MIN if allowed else 0)
 

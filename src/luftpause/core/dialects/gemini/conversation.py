@@ -31,7 +31,7 @@ def chat_messages(system: Content | None, contents: Iterable[Content]) -> list[_
     """
     conversation = _Conversation()
     for content in contents:
-        parts = [part for part in content.parts or () if not _is_empty(part)]
+        parts = _parts_of(content)
         if content.role == "model":
             conversation.add_model(parts)
         elif content.role in (None, "", "user", "function"):
@@ -151,7 +151,7 @@ class _ModelSide:
 
 
 def _system_texts(system: Content | None) -> Sequence[str]:
-    parts = [] if system is None else [part for part in system.parts or () if not _is_empty(part)]
+    parts = [] if system is None else _parts_of(system)
     for part in parts:
         if part.text is None:
             raise unspeakable(f"the system instruction holds {_kind(part)}")
@@ -179,9 +179,22 @@ def _result_text(response: object) -> str:
     return msgspec.json.encode(members).decode() if members else ""
 
 
-def _is_empty(part: Part) -> bool:
-    """Say whether a part says nothing: a signature of Google's alone, or no text."""
-    return not part.text and _kind(part) == "text"
+def _parts_of(content: Content) -> list[Part]:
+    """Return the parts that say something: a signature of Google's alone does not, nor does no text.
+
+    Raises:
+        BadRequestError: one says two things, of which one would be left out.
+    """
+    said: list[Part] = []
+    for part in content.parts or ():
+        kind = _kind(part)
+        if kind != "text":
+            if part.text:
+                raise BadRequestError(f"a part holds a text and {kind}: each takes a part of its own")
+            part.text = None
+        if kind != "text" or part.text:
+            said.append(part)
+    return said
 
 
 def _kind(part: Part) -> str:

@@ -250,8 +250,10 @@ def _json_text(arguments: Raw) -> str:
 
 
 def _texts(content: str | Iterable[Part]) -> list[str]:
-    """Return the texts of a message or of reasoning, which hold nothing else."""
-    return [content] if isinstance(content, str) else [part.text or part.refusal or "" for part in content]
+    """Return the texts of a message that is no user's, or of reasoning: they hold nothing else, but files at most."""
+    if isinstance(content, str):
+        return [content]
+    return [_file(part) if part.type == "input_file" else part.text or part.refusal or "" for part in content]
 
 
 def _parts(content: str | Sequence[Part] | None) -> list[Message]:
@@ -278,13 +280,13 @@ def _part(part: Part) -> Message:
     if part.type == "input_image":
         raise BadRequestError("an `input_image` has no `image_url`, and no files are kept here")
     if part.type == "input_file":
-        return _file(part)
+        return _text(_file(part))
     if part.type == "input_audio" and part.input_audio is not UNSET:
         return {"type": "input_audio", "input_audio": part.input_audio}
     raise BadRequestError(f"a part of type {part.type!r} cannot be said to an engine that speaks Chat Completions")
 
 
-def _file(part: Part) -> Message:
+def _file(part: Part) -> str:
     """Return a file that is text, under its name.
 
     Raises:
@@ -294,7 +296,7 @@ def _file(part: Part) -> Message:
     given = part.file_data or (url if url.startswith("data:") else "")
     text = text_at(given) if given.startswith("data:") else text_of("", given)
     if given and text is not None:
-        return _text(f"{part.filename}:{BETWEEN}{text}" if part.filename else text)
+        return f"{part.filename}:{BETWEEN}{text}" if part.filename else text
     if given:
         raise unreadable(f"a message holds {named(part.filename, media_type_at(given))}")
     where = f"a message shows a file at {url[:NAME_CHARS_MAX]!r}" if url else "an `input_file` names a file by its id"

@@ -30,6 +30,9 @@ STREAMED_MIN: Final = 16
 WEIGHT: Final = 0.2
 """Of one answer's bytes per token among those of all before it."""
 
+_BY_ITSELF: Final = "stop"
+"""Other reasons may hide a cut: some engines name the tools that were called all the same."""
+
 CAP_MIN: Final = 4096
 """No cap is lower, tokens."""
 CAP_MARGIN: Final = 4
@@ -77,8 +80,12 @@ def cap_of(replies: Replies) -> int:
 
 
 def is_cut(finished: TurnFinished) -> bool:
-    """Say whether an answer ended because it became as long as we had allowed it."""
-    return finished.usage is not None and 0 < finished.reply_cap <= finished.usage.completion_tokens
+    """Say whether an answer ended because it became as long as we had allowed it.
+
+    Several at once are longer together, and some engines go on: both say that they stopped.
+    """
+    usage = finished.usage
+    return usage is not None and 0 < finished.reply_cap <= usage.completion_tokens and finished.finish != _BY_ITSELF
 
 
 def after_cut(replies: Replies, cap: int) -> Replies:
