@@ -12,12 +12,13 @@ from luftpause.core.model.replicas import EngineKind
 from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.services.dataplane.settings import DataplaneSettings
 from services.dataplane.door import Door, open_door
-from services.dataplane.ways import CHAT, NATIVE, STREAMED, TRANSLATED, WHOLE, WHOLE_TRANSLATED, Way, encoded, told
+from services.dataplane.ways import CHAT, NATIVE, TRANSLATED, WHOLE, WHOLE_TRANSLATED, Way, encoded, told
 
 PUT_TOGETHER = (Way("chat", "/v1/chat/completions", stream=False, native=True), *WHOLE_TRANSLATED)
 """Whole answers, of an engine that is asked for a stream."""
 SAID = (b'finish_reason": "', b"[DONE]", b"message_delta", b"message_stop", b"response.completed")
 DONE = b"data: [DONE]\n\n"
+AS_STREAM = b"content-type: text/event-stream\r\n"
 
 
 def each(ways: tuple[Way, ...]) -> pytest.MarkDecorator:
@@ -78,24 +79,63 @@ def test_a_whole_document_that_does_not_say_why_it_ended_is_whole(way: Way) -> N
     run_bounded(main())
 
 
-@each(STREAMED)
-@pytest.mark.parametrize("length", [True, False], ids=["of a told length", "in chunks"])
-def test_a_stream_that_ends_without_any_word_of_its_end_broke_off_in_every_dialect(way: Way, length: bool) -> None:
-    """However tidily its transfer ends. Passed on, it is cut like any answer whose engine died; else it is an error."""
+def framed(events: bytes, how: str) -> bytes:
+    if how == "of a told length":
+        return answer(events, headers=AS_STREAM)
+    return chunked(events) if how == "in chunks" else b"HTTP/1.1 200 OK\r\n" + AS_STREAM + b"\r\n" + events
+
+
+def ending(raw: bytes) -> ScriptedEngine:
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        visit.send(raw)
+        await visit.close()
+
+    return ScriptedEngine(script)
+
+
+@each(NATIVE)
+@pytest.mark.parametrize("how", ["of a told length", "in chunks"])
+def test_passed_on_a_stream_that_tells_by_its_transfer_alone_that_it_is_over_is_as_it_came(way: Way, how: str) -> None:
     events = b"".join(without_an_end(way))
-    raw = answer(events, headers=b"content-type: text/event-stream\r\n") if length else chunked(events)
 
     async def main() -> None:
-        async with open_door(saying(raw)) as door, connected(door.url) as client:
+        async with open_door(saying(framed(events, how))) as door, connected(door.url) as client:
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.broken, reply.body) == (200, False, events)
+            [ending] = door.scheduler.endings
+            assert isinstance(ending, TurnFinished)
+
+    run_bounded(main())
+
+
+@each(NATIVE)
+def test_passed_on_a_stream_that_ends_with_its_connection_and_without_a_word_is_cut(way: Way) -> None:
+    """It looks like any answer whose engine died."""
+    events = b"".join(without_an_end(way))
+
+    async def main() -> None:
+        async with open_door(ending(framed(events, "to its end"))) as door, connected(door.url) as client:
+            reply = await ask(door, way, client)
+            assert (reply.status, reply.broken, reply.body) == (200, True, events)
+            [failure] = door.scheduler.endings
+            assert isinstance(failure, TurnFailed)
+
+    run_bounded(main())
+
+
+@each(TRANSLATED)
+@pytest.mark.parametrize("how", ["of a told length", "in chunks", "to its end"])
+def test_a_stream_without_any_word_of_its_end_broke_off_in_other_words(way: Way, how: str) -> None:
+    events = b"".join(without_an_end(way))
+
+    async def main() -> None:
+        async with open_door(ending(framed(events, how))) as door, connected(door.url) as client:
             reply = await ask(door, way, client)
             assert reply.status == 200
-            if not way.native:
-                assert told(way, reply.body)["message"]
-            elif not length:
-                assert reply.broken
-                assert reply.body == events
-            [ending] = door.scheduler.endings
-            assert isinstance(ending, TurnFailed)
+            assert told(way, reply.body)["message"]
+            [failure] = door.scheduler.endings
+            assert isinstance(failure, TurnFailed)
 
     run_bounded(main())
 

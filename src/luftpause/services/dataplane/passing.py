@@ -35,6 +35,7 @@ REFUSAL_S: Final = 5.0
 
 _CODING_SHOWN_MAX: Final = 40
 _BAD_REQUEST: Final = (400, 415, 422)
+_TELLING: Final = (b"content-length", b"transfer-encoding")
 
 _LOGGER: Final = logging.getLogger("luftpause.dataplane")
 
@@ -141,10 +142,10 @@ class PassingAnswer:
 
     @property
     def broke_off(self) -> bool:
-        """Whether it ended as it came without having said that it is over, as far as it can be looked at."""
-        return (
-            self.back is None and self.observer is not None and self.observer.broke_off() and not _coding(self.exchange)
-        )
+        """Whether it ended as it came, and neither it said that it is over nor HTTP, as far as it can be looked at."""
+        if self.back is not None or self.observer is None or not self.observer.broke_off():
+            return False
+        return (self.begins or not _tells_its_end(self.exchange)) and not _coding(self.exchange)
 
     def check_whole(self) -> None:
         """Refuse an answer that was passed on to its end and was not whole.
@@ -277,6 +278,11 @@ def _coding(exchange: Exchange) -> str:
         if name == b"content-encoding" and value.lower() != b"identity":
             return value.decode("ascii", "backslashreplace")[:_CODING_SHOWN_MAX]
     return ""
+
+
+def _tells_its_end(exchange: Exchange) -> bool:
+    """Say whether an answer has a length or comes in chunks; another ends with its connection, and that may die."""
+    return any(name in _TELLING for name, _ in exchange.headers)
 
 
 def _unread(asked: Asked, placement: Placement, exchange: Exchange) -> str:
