@@ -208,7 +208,8 @@ class TurnCourse(Sink, Answering, Waiting):
         del asked, forwarded  # a long stream need not hold a long prompt
         try:
             await self._answering(answer)
-            answer.check_whole()
+            if not self._over:
+                answer.check_whole()
         except (EngineBrokeError, UnfitAnswerError) as error:
             cause = self._engine_failed(placement, error)
             await self._break_off(Failure(code=FailureCode.ENGINE_FAILED, message=cause), cause)
