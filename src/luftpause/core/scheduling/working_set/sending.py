@@ -2,7 +2,8 @@
 
 Interactive before batch, and of a class what goes on before what begins; both in fair order. The first in line that
 may begin nowhere closes one replica to those behind it, and to lesser classes; so each replica is either full, closed
-for somebody, or wanted by nobody. Looks at replicas that may have gained room, at the first in line, and at those who
+for somebody, or wanted by nobody. Where interactive runs alone are more than fits, batch would never begin: so once its
+first in line has waited for two minutes and none of it is at work, that one goes before them. Looks at replicas that may have gained room, at the first in line, and at those who
 have a replica closed for them: never at all who wait.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from typing import Final
 
-from luftpause.core.model.ids import Instant, ReplicaId
+from luftpause.core.model.ids import Instant, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.affinity import bound_to, candidates
 from luftpause.core.scheduling.draft import Draft
@@ -41,6 +42,9 @@ WAIT_STEP_S: Final = 0.25
 PASSED_S: Final = 30.0
 """So long guests begin past somebody who has a replica closed: what is larger than all would else never go."""
 
+STARVED_S: Final = 120.0
+"""So long batch that has nothing at work waits behind those who are interactive."""
+
 OWED_S: Final = 120.0
 """So long those who come back to their place pass whoever has that replica closed: runs may be alive for hours."""
 
@@ -49,6 +53,7 @@ def send(draft: Draft, now: Instant) -> None:
     """Place every held turn that may go now on the replicas that may have gained room."""
     while names := draft.take_stirred():
         for name in names:
+            _let_batch_begin(draft, name, now)
             while (held := _next(draft, name, now)) is not None:
                 send_to(draft, draft.dequeue(held.arrival.turn), name, now)
             draft.looked_at(name)
@@ -125,9 +130,34 @@ def _lets_pass(draft: Draft, replica: Replica, now: Instant) -> bool:
 def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass, *, little: bool = False) -> bool:
     """Say whether a replica is closed for a held turn of this class or a better one; to a guest only for a guest."""
     holder = replica.seat.claimed_by
-    if holder is None or (little and not draft.held[holder].little):
+    if holder is None:
         return False
-    return service_class is ServiceClass.BATCH or draft.held[holder].arrival.service_class is service_class
+    held = draft.held[holder]
+    if held.first or (little and not held.little):
+        return held.first
+    return service_class is ServiceClass.BATCH or held.arrival.service_class is service_class
+
+
+def _let_batch_begin(draft: Draft, name: ReplicaId, now: Instant) -> None:
+    """Close a replica for the first batch turn in line before all others, if no batch is at work and it waits long."""
+    replica, limits = draft.replicas.get(name), draft.limits.working_set
+    assert limits is not None
+    if replica is None or replica.batch or not limits.claim or replica.draining or not may_begin(replica, limits):
+        return
+    held = first_in_line(draft, ServiceClass.BATCH, services_of(replica.spec))
+    if held is None or now - held.arrived_at < STARVED_S:
+        return
+    others = candidates(draft.replicas, draft.serving, held.pool)
+    if any([each.batch > 0 or _is_first(draft, each.seat.claimed_by) for each in others]):
+        return
+    held = draft.unclaim(held)._replace(first=True)
+    draft.held = draft.held.set(held.arrival.turn, held)
+    claim(draft, held, draft.replicas[name], limits, now)
+
+
+def _is_first(draft: Draft, turn: TurnId | None) -> bool:
+    """Say whether better classes begin after a held turn, too."""
+    return turn is not None and draft.held[turn].first
 
 
 def _next(draft: Draft, name: ReplicaId, now: Instant) -> HeldTurn | None:

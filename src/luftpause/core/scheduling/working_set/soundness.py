@@ -126,5 +126,7 @@ def _is_closed(state: State, replica: Replica, held: HeldTurn) -> bool:
     claim = replica.seat.claimed_by
     if claim is None or claim == held.arrival.turn:
         return False
+    if state.held[claim].first:
+        return True
     is_batch = held.arrival.service_class is ServiceClass.BATCH
     return is_batch or state.held[claim].arrival.service_class is held.arrival.service_class
