@@ -28,6 +28,7 @@ from luftpause.core.scheduling.working_set.room import (
     goes_on,
     has_tokens,
     is_open,
+    is_outdone,
     is_too_large,
     load_of,
     may_begin,
@@ -88,7 +89,7 @@ def where_now(
         passes = little and _lets_pass(draft, replica, now)
         if is_closed(draft, replica, service_class, little=passes) or not may_begin(replica, limits):
             continue
-        if not has_tokens(replica, service_class, need, limits, little=little):
+        if not has_tokens(replica, service_class, need, limits, little=little) or is_outdone(need, replica, among):
             continue
         saved = run.measure.context if run is not None and replica.replica == home_name else 0
         wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
@@ -208,6 +209,8 @@ def _next_to_begin(
     most = most_tokens(replica, service_class, limits)
     most_of_guests = most_tokens(replica, service_class, limits, little=True) if limits.guests else most
     for held in _in_line(draft, service_class, queues):
+        if is_outdone(held.need, replica, candidates(draft.replicas, draft.serving, held.pool)):
+            continue
         if held.need <= (most_of_guests if held.little else most):
             return held
         if held.claims is None:
@@ -255,8 +258,11 @@ def stand_in(draft: Draft, held: HeldTurn, now: Instant) -> None:
     service_class = held.arrival.service_class
     best: Replica | None = None
     least = 0
-    for replica in candidates(draft.replicas, draft.serving, held.pool):
+    among = candidates(draft.replicas, draft.serving, held.pool)
+    for replica in among:
         if is_closed(draft, replica, service_class) or not may_begin(replica, limits):
+            continue
+        if is_outdone(held.need, replica, among):
             continue
         load = load_of(replica)
         if best is None or load < least:
