@@ -35,7 +35,7 @@ Absolute figures are those of the engine model: only ratios mean anything. {_cou
 
 
 def not_reached(results: Sequence[WorkloadResult]) -> str:
-    """Return what our policies miss of what they must show: how many claims, and of the one that is to win which and why."""
+    """Return how many claims our policies meet, and which ones the policy that is to win misses, and why."""
     if not results:
         return ""
     best = OURS[-1]

@@ -10,7 +10,7 @@ from luftpause.testkit.bench.claims import Claim, Relation
 from luftpause.testkit.bench.results import EngineShell
 from luftpause.testkit.bench.simulated import Door
 from luftpause.testkit.bench.windows import Window
-from luftpause.testkit.sim.arms import ARMS, LAUNCHING_ARMS
+from luftpause.testkit.sim.arms import ARMS, LAUNCHING_ARMS, WITHOUT
 
 TUNED: Final = "sglang-router-tuned"
 """What claims compare with: the router that most people run, set up for the number of replicas."""
@@ -275,6 +275,16 @@ _ALL: Final = (
         ),
         columns=("loads", "longest_turn_s", "interactive_runs_per_min", "batch_runs_per_min", "run_p50_s"),
         arms=LAUNCHING_ARMS,
+        engines=("sim",),
+    ),
+    Workload(
+        name="pieces",
+        title="Policy working-set, and the same without one of its pieces each",
+        must_show="what each piece is worth; nothing is claimed",
+        scenarios=("w1", "w1-strangers", "w1b", "w3-deep", "w4-heavy", "w4-crowd", "w5-slow-tools"),
+        claims=(),
+        columns=("interactive_runs_per_min", "batch_runs_per_min", "run_p50_s", "fairness", "longest_turn_s"),
+        arms=("working-set", *WITHOUT),
         engines=("sim",),
     ),
     Workload(

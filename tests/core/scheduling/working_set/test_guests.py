@@ -22,6 +22,7 @@ CROWD = ANONYMOUS_PRINCIPAL, CallerId("crowd")
 ONE = ANONYMOUS_PRINCIPAL, CallerId("one")
 LIMITS = WorkingSetLimits(fill=0.75, fill_interactive=0.85, fill_beside=0.5, first_tokens=0)
 NOTHING = Standings(clock=0)
+NOBODY = Lineup()
 
 
 def taken(payer: Payer, tokens: int, known: Standings = NOTHING) -> Standings:
@@ -36,7 +37,7 @@ def used(**tokens: int) -> Standings:
     return known
 
 
-def little(known: Standings, payer: Payer, tokens: int, weights: Weights, waiting: Lineup = Lineup()) -> bool:
+def little(known: Standings, payer: Payer, tokens: int, weights: Weights, waiting: Lineup = NOBODY) -> bool:
     return has_little(known, waiting, payer, tokens, weights)
 
 

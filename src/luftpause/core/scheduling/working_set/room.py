@@ -81,7 +81,7 @@ def is_outdone(need: int, replica: Replica, among: Iterable[Replica]) -> bool:
     pool = replica.seat.pool
     if pool is None or need <= pool:
         return False
-    return any([each.seat.pool is not None and each.seat.pool > pool for each in among])
+    return max([each.seat.pool or 0 for each in among], default=0) > pool
 
 
 def foreign_tokens(replica: Replica) -> int:

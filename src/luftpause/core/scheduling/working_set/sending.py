@@ -2,9 +2,9 @@
 
 Interactive before batch, and of a class what goes on before what begins; both in fair order. The first in line that
 may begin nowhere closes one replica to those behind it, and to lesser classes; so each replica is either full, closed
-for somebody, or wanted by nobody. Where interactive runs alone are more than fits, batch would never begin: so once its
-first in line has waited for two minutes and none of it is at work, that one goes before them. Looks at replicas that may have gained room, at the first in line, and at those who
-have a replica closed for them: never at all who wait.
+for somebody, or wanted by nobody. Where interactive runs alone are more than fits, batch would never begin: once its
+first in line has waited for two minutes and none of it is at work, that one goes before them. Looks at replicas that
+may have gained room, at the first in line, and at those who have a replica closed for them: never at all who wait.
 """
 
 from collections.abc import Iterator, Sequence
@@ -148,9 +148,9 @@ def _let_batch_begin(draft: Draft, name: ReplicaId, now: Instant) -> None:
     held = first_in_line(draft, ServiceClass.BATCH, services_of(replica.spec))
     if held is None or now - held.arrived_at < STARVED_S:
         return
-    others = candidates(draft.replicas, draft.serving, held.pool)
-    if any([each.batch > 0 or _is_first(draft, each.seat.claimed_by) for each in others]):
-        return
+    for each in candidates(draft.replicas, draft.serving, held.pool):
+        if each.batch or _is_first(draft, each.seat.claimed_by):
+            return
     held = draft.unclaim(held)._replace(first=True)
     draft.held = draft.held.set(held.arrival.turn, held)
     claim(draft, held, draft.replicas[name], limits, now)

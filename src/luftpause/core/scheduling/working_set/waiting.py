@@ -14,7 +14,14 @@ from luftpause.core.scheduling.reasons import (
     WindowFull,
 )
 from luftpause.core.scheduling.state import HeldTurn, Limits, Replica
-from luftpause.core.scheduling.working_set.room import first_tokens_due, foreign_tokens, free_tokens, is_open, is_outdone, load_of
+from luftpause.core.scheduling.working_set.room import (
+    first_tokens_due,
+    foreign_tokens,
+    free_tokens,
+    is_open,
+    is_outdone,
+    load_of,
+)
 
 
 def why_it_waits(
