@@ -48,7 +48,7 @@ class Lineup(NamedTuple):
     def callers_waiting(self, principal: PrincipalId) -> int:
         """Return how many callers of a principal have held turns."""
         callers = self.callers.get(principal)
-        return 0 if callers is None else callers.count
+        return 0 if callers is None else callers.size
 
     def in_order(self, among: Bits) -> Iterator[Candidate]:
         """Yield all whose turns stand in any of some queues."""

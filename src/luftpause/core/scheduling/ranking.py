@@ -44,7 +44,7 @@ class Ranking(NamedTuple):
     chunks: tuple[Chunk, ...] = ()
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many there are: one look at each chunk."""
         return sum([len(chunk.entries) for chunk in self.chunks])
 

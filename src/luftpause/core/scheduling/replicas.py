@@ -113,7 +113,7 @@ def _take_in(draft: Draft, known: Replica, event: ReplicaProbed, now: Instant) -
         return
     draft.set_replica(fresh)
     if fresh.seat.pool != known.seat.pool:
-        _stir_likes(draft, known.spec)  # what is larger than their memory may be so for all now
+        _stir_likes(draft, fresh)  # what is larger than their memory may be so for all now
     watch(draft, fresh.replica)
     if event.healthy is not known.healthy:
         # Whoever falls ill lets its own go; whoever is well again takes back those that are away from it.
@@ -122,13 +122,12 @@ def _take_in(draft: Draft, known: Replica, event: ReplicaProbed, now: Instant) -
 
 def _withdraw(draft: Draft, replica: Replica) -> None:
     draft.withdraw(replica)
-    if replica.spec is not None:
-        _stir_likes(draft, replica.spec)
+    _stir_likes(draft, replica)
 
 
-def _stir_likes(draft: Draft, spec: ReplicaSpec) -> None:
+def _stir_likes(draft: Draft, replica: Replica) -> None:
     """Let those who wait for any replica like that be tried again."""
-    for service in services_of(spec):
+    for service in services_of(replica.spec):
         draft.stir(service)
 
 

@@ -36,7 +36,7 @@ def has_little(standings: Standings, lineup: Lineup, payer: Payer, tokens: int, 
     of_all = standings.tokens + tokens
     of_principal = standings.tokens_of(principal) + tokens
     if 2 * of_principal < of_all:
-        parts = max(LITTLE, EVEN_SHARES * lineup.principals.count)
+        parts = max(LITTLE, EVEN_SHARES * lineup.principals.size)
         return parts * of_principal <= min(1.0, weights.principals.get(principal, 1.0)) * of_all
     of_payer = standings.tokens_of(payer) + tokens
     parts = max(LITTLE, EVEN_SHARES * lineup.callers_waiting(principal))
