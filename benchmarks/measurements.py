@@ -4,6 +4,7 @@
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.doorbench import report as door
@@ -16,6 +17,7 @@ from benchmarks.swapbench.results import load as load_swap
 
 from benchmarks import fidelity
 from luftpause.testkit.bench import report as bench
+from luftpause.testkit.bench.results import WorkloadResult
 from luftpause.testkit.bench.results import load_results as load_bench
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +34,8 @@ def document(stored: Path) -> str:
         OSError: a file cannot be read.
         msgspec.DecodeError: one is no result.
     """
-    sections = [bench.section(load_bench(stored / "bench"), PICTURES)]
+    results = load_bench(stored / "bench")
+    sections = [_not_reached(stored, results), bench.section(results, PICTURES)]
     if (stored / "fidelity.json").exists():
         sections.append(fidelity.section(fidelity.load(stored / "fidelity.json")))
     if (stored / "door.json").exists():
@@ -49,6 +52,17 @@ def document(stored: Path) -> str:
 Read the ratios: absolute figures belong to one machine and one hour, or to a model of an engine.
 
 {body}"""
+
+
+def _not_reached(stored: Path, results: Sequence[WorkloadResult]) -> str:
+    parts = [bench.not_reached(results)]
+    if (stored / "door.json").exists() and (missed := door.not_reached(load_door(stored / "door.json"))):
+        parts.append(f"The LLM door, of what it must reach and of its further goals:\n\n{missed}\n")
+    unknown = [f"{result.workload} ({result.engine})" for result in results if result.commit == "unknown"]
+    if unknown:
+        parts.append(f"Measured without a note of the commit: {', '.join(unknown)}.\n")
+    found = "\n".join(part for part in parts if part)
+    return f"## What is not reached\n\n{found}" if found else ""
 
 
 def flood(stored: Path) -> str:

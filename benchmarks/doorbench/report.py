@@ -180,6 +180,16 @@ def terminal_report(results: Results) -> str:
     return "\n\n".join(parts)
 
 
+def not_reached(results: Results) -> str:
+    """Return the limits that are not met, as a list; empty where all are."""
+    lines = []
+    for target in targets(results):
+        for kind, limits in (("must", target.must), ("goal", target.goal)):
+            missed = "; ".join(limit.verdict() for limit in limits if not limit.met)
+            lines += [f"- {target.name}, {kind}: {missed}"] if missed else []
+    return "\n".join(lines)
+
+
 def section(results: Results) -> str:
     """Return what was measured at the door, its heading included."""
     late = results.middle("paced", "direct", "late_p50_us")

@@ -1,6 +1,7 @@
 """The document, from what is stored."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,23 @@ def test_each_stored_benchmark_has_its_section(tmp_path: Path) -> None:
     (tmp_path / "bench" / file_name(found)).write_bytes(to_json(found))
     shutil.copy(STORED / "door.json", tmp_path)
     text = document(tmp_path)
-    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Scheduling", "## The LLM door"]
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        "## What is not reached",
+        "## Scheduling",
+        "## The LLM door",
+    ]
     assert "../benchmarks/results/bench/w1-sim.svg" in text
+    first = text.split("## Scheduling")[0]
+    assert "`turn-admission` meets 1 of its 1 claims" in first
+    assert "goal: ≤ 2× nginx: **missed by" in first
+    assert "commit" not in first
+
+
+def test_a_result_without_a_commit_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    found = replace(result(turn_admission=[3.0]), commit="unknown")
+    (tmp_path / "bench" / file_name(found)).write_bytes(to_json(found))
+    assert "Measured without a note of the commit: w1 (sim)." in document(tmp_path)
 
 
 def test_both_are_written_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,14 @@ def test_the_result_of_one_workload_is_written_as_json(tmp_path: Path) -> None:
     assert printed["arms"] == stored["arms"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full here")
+def test_what_a_full_disk_does_not_keep_is_shown_all_the_same() -> None:
+    code, out, err = bench(*QUICK, "--arms", "turn-admission", "--json", "/dev/full")
+    assert code == 1
+    assert "A small flood (w7-slow): seeds 1 to 2, × is to turn-admission" in " ".join(out.split())
+    assert "small cannot be kept: No space left on device" in err
+
+
 def test_results_and_plots_of_several_are_stored_in_a_folder(tmp_path: Path) -> None:
     assert bench("all", *QUICK[1:], "--results", str(tmp_path / "new"))[0] == 0
     (result,) = load_results(tmp_path / "new")

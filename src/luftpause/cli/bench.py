@@ -78,6 +78,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
         ("luftpause bench w1 w3 w6 --engine http", "over HTTP, ten minutes"),
         ("luftpause bench w1-small --engine llama", "with real tokens, six minutes"),
         ("luftpause bench w1 --arms smg,working-set", "two arms"),
+        ("luftpause bench pieces --seeds 2", "what each piece of working-set is worth"),
         ("luftpause bench w1 --rev HEAD~20 --rev HEAD", "two commits side by side"),
         ("luftpause bench all --results FOLDER", "everything, stored"),
     ),
@@ -133,15 +134,24 @@ def _all_measured(tasks: list[_Task], destination: Destination) -> list[Workload
         with _stopped_as_by_ctrl_c():
             for task in tasks:
                 results.append(_measured(task))
-                if results[-1].arms or destination.prints_json:  # nothing takes the place of what was measured before
-                    destination.keep(results[-1])
                 if not destination.prints_json:
-                    _show(task.workload, results[-1])
+                    _show(task.workload, results[-1])  # first: what took long is seen even where it cannot be kept
+                if results[-1].arms or destination.prints_json:  # nothing takes the place of what was measured before
+                    _keep(destination, results[-1])
     except KeyboardInterrupt:
         kept = ", ".join(result.workload for result in results) if destination.is_given else ""
         say(f"stopped; {f'{kept} is kept' if kept else 'nothing is kept'}", err=True)
         raise click.exceptions.Exit(_INTERRUPTED) from None
     return results
+
+
+def _keep(destination: Destination, result: WorkloadResult) -> None:
+    try:
+        destination.keep(result)
+    except BrokenPipeError:
+        raise  # nobody reads any more
+    except OSError as error:
+        raise CommandFailedError(f"{result.workload} cannot be kept: {error.strerror}") from error
 
 
 @contextmanager
@@ -293,7 +303,8 @@ def _list() -> None:
 def _show(workload: Workload, result: WorkloadResult) -> None:
     for scenario in dict.fromkeys(arm.scenario for arm in result.arms):
         arms = [arm for arm in result.arms if arm.scenario == scenario]
-        baseline = next((claim.against for claim in workload.claims if claim.against), arms[0].arm)
+        names = [arm.arm for arm in arms]
+        baseline = next((claim.against for claim in workload.claims if claim.against in names), None) or names[0]
         title = f"{workload.title} ({scenario}): seeds {result.seeds[0]} to {result.seeds[-1]}, × is to {baseline}"
         print_table(title, arms_table(arms, workload.columns, baseline))
     for arm, why in result.absent.items():

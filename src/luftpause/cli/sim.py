@@ -17,7 +17,7 @@ from luftpause.testkit.bench.results import ArmResult, arm_results, flat
 from luftpause.testkit.bench.samples import Sample
 from luftpause.testkit.bench.simulated import sample_of
 from luftpause.testkit.bench.tables import arms_table
-from luftpause.testkit.sim.arms import ARMS, LAUNCHING_ARMS, arms_for
+from luftpause.testkit.sim.arms import ARMS, LAUNCHING_ARMS, WITHOUT, arms_for
 from luftpause.testkit.sim.scenario import Scenario, load_scenario, shipped
 from luftpause.testkit.sim.setting import setting_of
 from luftpause.testkit.sim.simulate import BrokenRuleError, Progress, simulate
@@ -48,9 +48,10 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 def _arms(given: tuple[str, ...], scenario: Scenario) -> tuple[str, ...]:
     """Return the arms that are asked for, or all that can serve the scenario."""
     able = arms_for(setting_of(scenario))
-    unknown = [name for name in given if name not in able]
+    pieces = () if able == LAUNCHING_ARMS else WITHOUT
+    unknown = [name for name in given if name not in (*able, *pieces)]
     if unknown:
-        raise click.BadParameter(f"no arm {', '.join(unknown)!r}; there are {', '.join(able)}")
+        raise click.BadParameter(f"no arm {', '.join(unknown)!r}; there are {', '.join((*able, *pieces))}")
     return given or able
 
 

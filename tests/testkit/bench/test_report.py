@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 
-from luftpause.testkit.bench.report import section
+import msgspec
+
+from luftpause.testkit.bench.report import not_reached, section
 from testkit.bench.measured import result
 
 
 def test_a_section_says_what_is_shown_where_and_by_whom_and_what_did_not_work() -> None:
     text = section([result(sglang_router_tuned=[10.0, 10.0], turn_admission=[16.0, 18.0])], "pictures")
-    assert "Of 1 claims 0 are met." in text
+    assert "`turn-admission` meets 0 of its 1 claims." in text
+    assert "- Repeat it with `luftpause bench w1 --seeds 2`." in text
     assert "**missed by 1.18×**" in text
     assert "- Machine: abacus, 2 cores" in text
     assert "commit abc, seeds 1, 2, 3 s." in text
@@ -19,6 +22,23 @@ def test_a_section_says_what_is_shown_where_and_by_whom_and_what_did_not_work() 
 
 def test_without_results_there_is_no_section() -> None:
     assert section([], "pictures") == ""
+    assert not_reached([]) == ""
+
+
+def test_a_command_says_engine_seeds_and_minutes_where_they_are_not_the_usual_ones() -> None:
+    found = replace(result(direct=[1.0]), engine="http", seeds=(4, 5), setup={"minutes": "0.5"})
+    assert "`luftpause bench w1 --engine http --seed 4 --seeds 2 --minutes 0.5`" in section([found], "pictures")
+
+
+def test_what_is_not_reached_is_said_with_its_reason_and_what_is_reached_is_only_counted() -> None:
+    found = result(sglang_router_tuned=[10.0], turn_admission=[16.0])
+    missed = msgspec.structs.replace(found.verdicts[0], arm="working-set", claim="w2: slower", missed_by=1.5)
+    text = not_reached([replace(found, workload="w2", verdicts=(*found.verdicts, missed))])
+    assert text.startswith("`working-set` meets 0 of its 1 claims; `turn-admission` meets 0 of its 1 claims.")
+    assert "| w2: slower | working-set |" in text
+    assert "- w2: nobody can meet" in text
+    met = not_reached([replace(found, verdicts=(msgspec.structs.replace(missed, met=True),))])
+    assert met == "`working-set` meets 1 of its 1 claims.\n"
 
 
 def test_a_workload_that_is_no_more_is_told_all_the_same() -> None:

@@ -7,7 +7,7 @@ from luftpause.testkit.bench.results import EngineShell
 from luftpause.testkit.bench.samples import FIGURES
 from luftpause.testkit.bench.tables import TITLES
 from luftpause.testkit.bench.workloads import OURS, TUNED, WORKLOADS, Workload
-from luftpause.testkit.sim.arms import ARMS, arms_for
+from luftpause.testkit.sim.arms import ARMS, WITHOUT, arms_for
 from luftpause.testkit.sim.scenario import load_scenario, shipped
 from luftpause.testkit.sim.setting import setting_of
 
@@ -23,7 +23,7 @@ def test_a_workload_asks_for_what_there_is(workload: Workload) -> None:
     calls = ("call_p50_ms", "call_p99_ms", "calls_per_s")
     for scenario in workload.scenarios:
         if workload.door != "decide":
-            assert set(workload.arms) <= set(arms_for(setting_of(load_scenario(scenario))))
+            assert set(workload.arms) <= {*arms_for(setting_of(load_scenario(scenario))), *WITHOUT}
     for claim in workload.claims:
         assert claim.scenario in workload.scenarios
         assert claim.figure in (calls if workload.door == "decide" else (*FIGURES, "broken_rules"))

@@ -1,13 +1,14 @@
 """The arms, on a pool that only notes what they do."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from luftpause.core.model.ids import ModelName
 from luftpause.core.scheduling.state import Limits
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.testkit.sim.admission import TurnAdmission
-from luftpause.testkit.sim.arms import ARMS, make_arm
+from luftpause.testkit.sim.arms import ARMS, PIECES, WITHOUT, make_arm
 from luftpause.testkit.sim.clients import SimRun, SimTurn, TurnPhase
 from luftpause.testkit.sim.forwarding import Direct
 from luftpause.testkit.sim.plans import MODEL, draw_plan
@@ -122,9 +123,17 @@ def test_every_arm_sends_a_turn_only_where_its_model_is(name: str) -> None:
     assert set(pool.where[1::2]) == {0, 1}
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", [*ARMS, *WITHOUT])
 def test_every_arm_can_be_made_by_its_name(name: str) -> None:
     make_arm(name, NotedPool(), setting(), checked=False).at_rest()
+
+
+def test_each_switch_of_the_policy_that_is_on_is_taken_away_by_one_arm() -> None:
+    whole = asdict(WorkingSetLimits())
+    taken = [{name for name, value in asdict(limits).items() if value != whole[name]} for limits in PIECES.values()]
+    assert all(len(names) == 1 for names in taken)
+    switches = {name for name, value in whole.items() if value is True} | {"first_tokens", "recalls"}
+    assert set().union(*taken) == switches
 
 
 def test_there_is_no_other_arm() -> None:

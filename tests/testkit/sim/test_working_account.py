@@ -1,9 +1,12 @@
 """The account of policy `working-set` judges by what can be told from outside."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.scheduling.builders import arrived, failed, finished, probed, spec
 from luftpause.core.model.ids import ReplicaId, RunId, TurnId
+from luftpause.core.model.replicas import Load
 from luftpause.core.scheduling.actions import HoldTurn, PlaceTurn
 from luftpause.core.scheduling.events import ReplicaAdded
 from luftpause.core.scheduling.reasons import PlacedBecause, WaitingForTokens
@@ -47,6 +50,17 @@ def test_nobody_waits_beside_an_engine_that_has_nothing_to_do() -> None:
     why = WaitingForTokens(replica=ReplicaId("a"), need=9, free=1)
     with pytest.raises(AssertionError, match="has nothing to do"):
         account().take(arrived("t1"), 0.0, (HoldTurn(turn=TurnId("t1"), why=why),))
+
+
+def test_what_may_be_larger_than_an_engine_waits_for_one_that_has_more_memory() -> None:
+    why = WaitingForTokens(replica=ReplicaId("b"), need=9, free=1)
+    told = account()
+    for name, tokens in (("a", 1000), ("b", 2000)):
+        told.take(replace(probed(name, 0, 0), load=Load(running=0, waiting=0, kv_tokens=tokens)), 0.0, ())
+    told.take(arrived("t1"), 0.0, (place("t1", "b"),))
+    told.take(arrived("t2"), 0.0, (HoldTurn(turn=TurnId("t2"), why=why),))
+    with pytest.raises(AssertionError, match="t2 waits although b has nothing to do"):
+        told.take(finished("t1"), 1.0, ())
 
 
 def test_nobody_is_served_twice() -> None:

@@ -258,7 +258,7 @@ class Draft:
         replica, policy = self.replicas[turn.replica], self.limits.working_set
         in_flight, seat = replica.in_flight + 1, replica.seat
         if turn.tokens:
-            turn = as_guest(self.standings, turn, policy)
+            turn = as_guest(self.standings, self.lineup, turn, policy)
             seat = booked_in(seat, turn)
         arrival = turn.arrival
         self.turns = self.turns.set(arrival.turn, turn)

@@ -45,6 +45,11 @@ class Lineup(NamedTuple):
         assert caller is not None, f"{principal} stands in {first.queues:b} and none of its callers does"
         return Candidate(principal, CallerId(caller.name), caller.queues)
 
+    def callers_waiting(self, principal: PrincipalId) -> int:
+        """Return how many callers of a principal have held turns."""
+        callers = self.callers.get(principal)
+        return 0 if callers is None else callers.size
+
     def in_order(self, among: Bits) -> Iterator[Candidate]:
         """Yield all whose turns stand in any of some queues."""
         for of_principal in self.principals.entries(among):

@@ -43,6 +43,11 @@ class Ranking(NamedTuple):
     queues: Bits = 0
     chunks: tuple[Chunk, ...] = ()
 
+    @property
+    def size(self) -> int:
+        """How many there are: one look at each chunk."""
+        return sum([len(chunk.entries) for chunk in self.chunks])
+
     def entries(self, among: Bits) -> Iterator[Entry]:
         """Yield all that stand in any of some queues, in order, none before it is asked for."""
         for chunk in self.chunks:

@@ -42,7 +42,7 @@ def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
         )
     else:
         known = _open_for_all(draft, known)
-        draft.withdraw(known)
+        _withdraw(draft, known)
         fresh = _reborn(known, seq)._replace(spec=spec, seen_healthy=False, engine=spec.engine)
     draft.declare(fresh)
     watch(draft, spec.replica)
@@ -57,7 +57,7 @@ def remove(draft: Draft, replica: ReplicaId, now: Instant) -> None:
         return
     spec = known.spec
     known = _open_for_all(draft, known)
-    draft.withdraw(known)
+    _withdraw(draft, known)
     if known.in_flight:
         draft.set_replica(_reborn(known, draft.take_seq())._replace(declared=False))
     else:
@@ -99,7 +99,7 @@ def _take_in(draft: Draft, known: Replica, event: ReplicaProbed, now: Instant) -
         ill_since=_ill_since(known, event, now),
         prompt_tokens=before.prompt_tokens if told is None else told,
     )
-    if draft.limits.working_set is not None and event.load is not None:
+    if draft.limits.working_set is not None and event.healthy and event.load is not None:
         fresh = fresh._replace(seat=after_report_of(fresh.seat, event.load, now))
     past = draft.past.get(known.replica) if fresh.seen_healthy else None
     if past is not None:
@@ -112,10 +112,23 @@ def _take_in(draft: Draft, known: Replica, event: ReplicaProbed, now: Instant) -
     if fresh == known:
         return
     draft.set_replica(fresh)
+    if fresh.seat.pool != known.seat.pool:
+        _stir_likes(draft, fresh)  # what is larger than their memory may be so for all now
     watch(draft, fresh.replica)
     if event.healthy is not known.healthy:
         # Whoever falls ill lets its own go; whoever is well again takes back those that are away from it.
         _reassign(draft, _away(draft, fresh) if event.healthy else _held_in(draft, known.replica))
+
+
+def _withdraw(draft: Draft, replica: Replica) -> None:
+    draft.withdraw(replica)
+    _stir_likes(draft, replica)
+
+
+def _stir_likes(draft: Draft, replica: Replica) -> None:
+    """Let those who wait for any replica like that be tried again."""
+    for service in services_of(replica.spec):
+        draft.stir(service)
 
 
 def _ill_since(known: Replica, event: ReplicaProbed, now: Instant) -> Instant | None:
@@ -163,7 +176,7 @@ def set_draining(draft: Draft, replica: ReplicaId, *, draining: bool) -> None:
     known = _open_for_all(draft, draft.replicas[replica])
     fresh = known._replace(draining=draining)
     if draining:
-        draft.withdraw(known)
+        _withdraw(draft, known)
     elif known.draining:
         draft.enlist(fresh)
     draft.set_replica(fresh)

@@ -281,7 +281,7 @@ class HeldTurn(NamedTuple):
         away_from: the home, in that life, which it is to wait for once that takes turns again; None while at its place.
         over_in: when it is over if nothing is heard of it.
         need: tokens that it needs where it begins; `claims` is the replica that is closed for it; `little`: a guest's.
-        claimed_at: when it had a replica closed for the first time.
+        claimed_at: when it had a replica closed for the first time. `first`: better classes begin after it, too.
     """
 
     arrival: TurnArrived
@@ -295,6 +295,7 @@ class HeldTurn(NamedTuple):
     claims: ReplicaId | None = None
     claimed_at: Instant | None = None
     little: bool = False
+    first: bool = False
 
     @property
     def lane(self) -> Lane:

@@ -1,12 +1,12 @@
-"""Stored results as the section of a document: what is shown and what is not, then every figure. Pure."""
+"""Stored results as the section of a document: what is not shown, every claim, then every figure. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from luftpause.testkit.bench.claims import Verdict
 from luftpause.testkit.bench.machine import machine_line
 from luftpause.testkit.bench.results import WorkloadResult, has_curves
 from luftpause.testkit.bench.tables import arms_table, markdown, verdicts_table
-from luftpause.testkit.bench.workloads import TUNED, WORKLOADS
+from luftpause.testkit.bench.workloads import OURS, TUNED, WORKLOADS
 
 SHELLS = {
     "sim": "virtual time: the real scheduling core against modelled engines; other routers are models of them",
@@ -20,27 +20,51 @@ def section(results: Sequence[WorkloadResult], pictures: str) -> str:
     """Return the section of the bench, its heading included; `pictures` is where a document finds the plots."""
     if not results:
         return ""
-    verdicts = [verdict for result in results for verdict in result.verdicts]
     parts = "\n".join(_workload(result, pictures) for result in results)
     return f"""## Scheduling
 
 What `luftpause bench` measures: every arm meets the same runs with the same tools, seed by seed. A figure is the median
 over the seeds, with the least and the greatest in brackets; × is the median of the ratios within each seed.
-Absolute figures are those of the engine model: only ratios mean anything. {_counted(verdicts)}
+Absolute figures are those of the engine model: only ratios mean anything. {_counted(results)}
 
-{_shown(results)}
+### Every claim
+
+{_shown(results, lambda _: True)}
 
 {parts}"""
 
 
-def _counted(verdicts: Sequence[Verdict]) -> str:
-    met = sum(verdict.met for verdict in verdicts)
-    return f"Of {len(verdicts)} claims {met} are met."
+def not_reached(results: Sequence[WorkloadResult]) -> str:
+    """Return how many claims our policies meet, and which ones the policy that is to win misses, and why."""
+    if not results:
+        return ""
+    best = OURS[-1]
+    missed = [
+        result.workload for result in results if any(each.arm == best and not each.met for each in result.verdicts)
+    ]
+    workloads = [WORKLOADS[name] for name in dict.fromkeys(missed) if name in WORKLOADS]
+    why = "\n".join(f"- {each.name}: {each.why_missed}" for each in workloads if each.why_missed)
+    table = _shown(results, lambda each: each.arm == best and not each.met) if missed else ""
+    return "\n\n".join(part for part in (_counted(results), table, why) if part) + "\n"
 
 
-def _shown(results: Sequence[WorkloadResult]) -> str:
-    header, rows = verdicts_table([verdict for result in results for verdict in result.verdicts])
-    shells = [result.engine for result in results for _ in result.verdicts]
+def _counted(results: Sequence[WorkloadResult]) -> str:
+    verdicts = [verdict for result in results for verdict in result.verdicts]
+    said = []
+    for arm in reversed(OURS):
+        met = [verdict.met for verdict in verdicts if verdict.arm == arm]
+        if met:
+            said.append(f"`{arm}` meets {sum(met)} of its {len(met)} claims")
+    others = [verdict.met for verdict in verdicts if verdict.arm not in OURS]
+    if others:
+        said.append(f"other arms meet {sum(others)} of the {len(others)} that are made of every arm")
+    return "; ".join(said) + "." if said else ""
+
+
+def _shown(results: Sequence[WorkloadResult], among: Callable[[Verdict], bool]) -> str:
+    chosen = [(verdict, result.engine) for result in results for verdict in result.verdicts if among(verdict)]
+    header, rows = verdicts_table([verdict for verdict, _ in chosen])
+    shells = [shell for _, shell in chosen]
     bold = [(*row[:3], f"**{row[3]}**", *row[4:], shell) for row, shell in zip(rows, shells, strict=True)]
     return markdown(((*header, "engine"), bold))
 
@@ -57,6 +81,7 @@ def _workload(result: WorkloadResult, pictures: str) -> str:
         f"- Run: {result.when}, commit {result.commit}, seeds {', '.join(map(str, result.seeds))}, "
         f"{result.seconds:.0f} s.",
         f"- Machine: {machine_line(result.machine)}.",
+        f"- Repeat it with `{_command(result)}`.",
     ]
     lines += [f"- Absent: {arm} ({' '.join(why.split())})." for arm, why in result.absent.items()]
     lines += [f"- **A rule was broken**: {text}" for arm in result.arms for text in arm.broken]
@@ -69,3 +94,14 @@ def _workload(result: WorkloadResult, pictures: str) -> str:
         picture = f"{pictures}/{result.workload}-{result.engine}.svg"
         lines += ["", f"![Run times and cache of {result.workload}]({picture})"]
     return "\n".join([*lines, ""])
+
+
+def _command(result: WorkloadResult) -> str:
+    """Return the command that measures it again."""
+    words = ["luftpause bench", result.workload]
+    words += [] if result.engine == "sim" else [f"--engine {result.engine}"]
+    words += [f"--seed {result.seeds[0]}"] if result.seeds[0] != 1 else []
+    words += [f"--seeds {len(result.seeds)}"]
+    minutes = result.setup.get("minutes")
+    words += [f"--minutes {minutes.split()[0]}"] if minutes else []
+    return " ".join(words)

@@ -24,6 +24,25 @@ ARMS: Final = (
     "turn-admission",
     "working-set",
 )
+PIECES: Final[Mapping[str, WorkingSetLimits]] = {
+    "gate": WorkingSetLimits(gate=False),
+    "tool-ttl": WorkingSetLimits(forget=False),
+    "learning": WorkingSetLimits(learn=False),
+    "first-tokens": WorkingSetLimits(first_tokens=0),
+    "service": WorkingSetLimits(by_service=False),
+    "claims": WorkingSetLimits(claim=False),
+    "guests": WorkingSetLimits(guests=False),
+    "trees": WorkingSetLimits(trees=False),
+    "priorities": WorkingSetLimits(native_priority=False),
+    "recall": WorkingSetLimits(recalls=0),
+    "agents": WorkingSetLimits(agent_replies=False),
+    "corrections": WorkingSetLimits(corrections=False),
+}
+"""Policy `working-set` with one piece taken away, by what is taken: see `working_set/limits.py`."""
+
+WITHOUT: Final = tuple(f"working-set-without-{piece}" for piece in PIECES)
+"""Arms that show what a piece is worth. They are asked only where they are named."""
+
 LAUNCHING_ARMS: Final = ("llama-swap", "turn-admission", "working-set")
 """Those that load and unload models, for a scenario that has some."""
 
@@ -53,6 +72,9 @@ def make_arm(name: str, pool: Pool, setting: Setting, *, checked: bool) -> Arm:
         ValueError: there is none, or it cannot do what the setting asks for.
     """
     able = arms_for(setting)
+    if name in WITHOUT and not setting.is_launched:
+        limits = Limits(working_set=PIECES[name.removeprefix("working-set-without-")])
+        return TurnAdmission(pool, setting, limits, checked=checked)
     if name not in able:
         raise ValueError(f"no arm {name!r}; there are {', '.join(able)}")
     return _MAKERS[name](pool, setting, checked)

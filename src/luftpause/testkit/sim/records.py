@@ -17,7 +17,7 @@ class Site:
     `narrow` tells how it is held back after an outage or a refusal, None while it is not. `foreign` is what its engine
     has of others, as far as two reports agree: `surplus` is what the last one had beyond `peak`, the most of our turns
     since the one before, and None before the first one of a life; it came at `heard_at`. `read`: tokens of prompts that
-    its engine counted last.
+    its engine counted last; `memory`: what it said that it has, in tokens.
     """
 
     spec: ReplicaSpec | None
@@ -34,6 +34,7 @@ class Site:
     foreign: int = 0
     heard_at: float | None = None
     read: int | None = None
+    memory: int | None = None
 
     @property
     def most(self) -> int | None:

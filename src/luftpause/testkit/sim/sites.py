@@ -53,6 +53,8 @@ def probed(site: Site, event: ReplicaProbed, now: float, limits: Limits, number:
     site.was_well = site.was_well or event.healthy
     site.healthy = event.healthy
     site.load = event.load if event.healthy else None
+    if event.healthy and event.load is not None and event.load.kv_tokens is not None and event.load.kv_tokens > 0:
+        site.memory = event.load.kv_tokens
     if event.healthy:
         _hear(site, event.load, now)
 
@@ -73,5 +75,5 @@ def _hear(site: Site, load: Load | None, now: float) -> None:
 
 def _begin_life(site: Site, number: int) -> None:
     site.life, site.healthy, site.load, site.closed_until = number, False, None, None
-    site.narrow = site.surplus = site.heard_at = site.read = None
+    site.narrow = site.surplus = site.heard_at = site.read = site.memory = None
     site.foreign, site.peak = 0, site.flying

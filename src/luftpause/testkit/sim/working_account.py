@@ -2,7 +2,8 @@
 
 What fits where depends on what the core has learned, and is proved by its own invariants. Here stands what can be told
 from events and orders alone: no turn is lost or served twice, none goes where it is not served, past a closure or a
-window, or away from a run under way; and who may begin anywhere does not wait while an engine has nothing of ours.
+window, or away from a run under way; and who may begin anywhere does not wait while an engine has nothing of ours,
+unless another one has more memory: how much a turn needs is the core's guess.
 """
 
 from luftpause.core.model.ids import ReplicaId
@@ -51,8 +52,14 @@ class WorkingSetAccount(Account):
         for turn, waiting in book.waiting.items() if idle else ():
             if self._asks_on(waiting.offer):
                 continue
-            beside = [name for name in idle if name in book.sites_for(waiting.offer)]
+            beside = [name for name in idle if name in self._largest_for(waiting.offer)]
             assert not beside, f"{turn} waits although {beside[0]} has nothing to do"
+
+    def _largest_for(self, offer: TurnArrived) -> list[ReplicaId]:
+        """Return the replicas that a turn may go to but for those that have less memory than another of them."""
+        memory = {name: site.memory for name, site in self.book.sites.items()}
+        most = max((memory[name] or 0 for name in self._sites_for(offer)), default=0)
+        return [name for name in self.book.sites_for(offer) if memory[name] is None or memory[name] == most]
 
     def _asks_on(self, offer: TurnArrived) -> bool:
         """Say whether a turn comes after an answer of its run whose place may be kept: then it may wait at home."""

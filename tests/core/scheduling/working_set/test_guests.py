@@ -8,6 +8,7 @@ from core.scheduling.builders import BATCH, INTERACTIVE, World, failed, placed
 from core.scheduling.working_set.worlds import REPLY, begun, replica, seat, sized, world
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, PrincipalId, ReplicaId, TurnId
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.lineup import Lineup
 from luftpause.core.scheduling.reasons import RoomKeptFor, WaitingForTokens
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.working_set.guests import BESIDE, has_little, left_to_others, with_guest
@@ -21,6 +22,7 @@ CROWD = ANONYMOUS_PRINCIPAL, CallerId("crowd")
 ONE = ANONYMOUS_PRINCIPAL, CallerId("one")
 LIMITS = WorkingSetLimits(fill=0.75, fill_interactive=0.85, fill_beside=0.5, first_tokens=0)
 NOTHING = Standings(clock=0)
+NOBODY = Lineup()
 
 
 def taken(payer: Payer, tokens: int, known: Standings = NOTHING) -> Standings:
@@ -33,6 +35,17 @@ def used(**tokens: int) -> Standings:
     for name, amount in tokens.items():
         known = taken((PrincipalId(name), CallerId(name)), amount, known)
     return known
+
+
+def little(known: Standings, payer: Payer, tokens: int, weights: Weights, waiting: Lineup = NOBODY) -> bool:
+    return has_little(known, waiting, payer, tokens, weights)
+
+
+def lined_up(*payers: Payer) -> Lineup:
+    line = Lineup()
+    for number, payer in enumerate(payers):
+        line = line.joined(payer, ((0, number if payer[0] != ANONYMOUS_PRINCIPAL else 0), (0, number)), 1)
+    return line
 
 
 def crowd(turn: str, tokens: int) -> TurnArrived:
@@ -55,25 +68,51 @@ def crowded() -> World:
 
 def test_a_twelfth_of_all_that_is_in_flight_is_little() -> None:
     known = taken(CROWD, 11_000)
-    assert has_little(known, ONE, 1000, EVEN)
-    assert not has_little(known, ONE, 1001, EVEN)
-    assert not has_little(known, CROWD, 1, EVEN)
-    assert not has_little(NOTHING, ONE, 1, EVEN), "all that there is is not little"
+    assert little(known, ONE, 1000, EVEN)
+    assert not little(known, ONE, 1001, EVEN)
+    assert not little(known, CROWD, 1, EVEN)
+    assert not little(NOTHING, ONE, 1, EVEN), "all that there is is not little"
 
 
 def test_principals_are_compared_and_callers_of_one_that_has_half_of_everything() -> None:
     known = used(big=8000, middle=3000, small=500)
-    assert has_little(known, (PrincipalId("small"), CallerId("x")), 500, EVEN)
-    assert not has_little(known, (PrincipalId("middle"), CallerId("new name")), 10, EVEN)
-    assert has_little(known, (PrincipalId("big"), CallerId("x")), 600, EVEN)
+    assert little(known, (PrincipalId("small"), CallerId("x")), 500, EVEN)
+    assert not little(known, (PrincipalId("middle"), CallerId("new name")), 10, EVEN)
+    assert little(known, (PrincipalId("big"), CallerId("x")), 600, EVEN)
+
+
+def test_where_many_wait_a_guest_has_half_of_an_even_share_at_most() -> None:
+    callers = [(ANONYMOUS_PRINCIPAL, CallerId(f"c{number}")) for number in range(20)]
+    principals = [(PrincipalId(f"p{number}"), CallerId("x")) for number in range(20)]
+    known, others = taken(CROWD, 39_000), used(big=39_000)
+    assert little(known, ONE, 1000, EVEN, lined_up(*callers))
+    assert not little(known, ONE, 1001, EVEN, lined_up(*callers))
+    assert little(known, ONE, 1001, EVEN, lined_up(*principals)), "names of others' change nothing"
+    small = PrincipalId("small"), CallerId("x")
+    assert little(others, small, 1000, EVEN, lined_up(*principals))
+    assert not little(others, small, 1001, EVEN, lined_up(*principals))
+    assert little(others, small, 1001, EVEN, lined_up(*callers)), "a principal's many names are one principal"
+
+
+def test_among_many_who_are_alike_nobody_passes_those_who_wait() -> None:
+    made = world("a", kv=30_000, limits=LIMITS)
+    for number in range(12):
+        made.place(sized(f"c{number}", 1800, caller=f"caller-{number}"))
+        made.tell(begun(f"c{number}"))
+    for number in range(12, 24):
+        made.hold(sized(f"c{number}", 1800, caller=f"caller-{number}"))
+    made.tell(failed("c0"))
+    again = sized("again", 1800, caller="caller-0")
+    assert made.hold(again).__class__ in (RoomKeptFor, WaitingForTokens)
+    assert not made.state.held[TurnId("again")].little
 
 
 def test_who_is_to_have_less_has_little_only_below_that() -> None:
     known = taken(CROWD, 7000)
     low = Weights(callers=Map({ONE[1]: 0.5}))
-    assert has_little(known, ONE, 300, low)
-    assert not has_little(known, ONE, 400, low)
-    assert not has_little(used(other=7000), ONE, 600, Weights(principals=Map({ANONYMOUS_PRINCIPAL: 0.5})))
+    assert little(known, ONE, 300, low)
+    assert not little(known, ONE, 400, low)
+    assert not little(used(other=7000), ONE, 600, Weights(principals=Map({ANONYMOUS_PRINCIPAL: 0.5})))
 
 
 def test_all_together_are_left_four_times_what_guests_of_their_class_have() -> None:

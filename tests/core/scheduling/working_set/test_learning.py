@@ -57,8 +57,18 @@ def test_places_that_are_found_make_it_wider_by_a_run_a_windowful_and_never_wide
     assert told(seat, 1000, 30).capacity == 12_000
 
 
-def test_a_prompt_that_was_rewritten_or_had_no_place_teaches_nothing_of_the_memory() -> None:
-    seat = Seat(pool=12_000, window=10_000)
+def test_where_nobody_has_a_place_to_lose_a_window_is_not_for_ever() -> None:
+    seat = Seat(pool=12_000, window=10_000, hits=HITS_BAD)
+    assert told(seat, 0, expects=0).window == 10_144
+    assert told(seat, 0, 30, expects=0).window is None
+    assert told(seat._replace(kept=1), 0, expects=0).window == 10_000, "somebody would lose"
+    assert told(seat._replace(excess_s=1.1), 0, expects=0).window == 10_000, "its engine queues"
+    usage = Usage(prompt_tokens=1200, completion_tokens=50, cached_tokens=0)
+    assert after_usage(seat, turn(), usage, NOW, learns=False).window == 10_000
+
+
+def test_a_prompt_that_was_rewritten_or_had_no_place_beside_others_teaches_nothing_of_the_memory() -> None:
+    seat = Seat(pool=12_000, window=10_000, kept=1)
     for taught in (
         told(seat, 0, expects=5000),
         told(seat, 0, expects=0),

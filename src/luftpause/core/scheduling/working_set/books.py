@@ -92,7 +92,7 @@ def is_guest(draft: Draft, arrival: TurnArrived, need: int) -> bool:
     limits = draft.limits.working_set
     if limits is None or not limits.guests or not need:
         return False
-    return has_little(draft.standings, (arrival.principal, arrival.caller), need, limits.weights)
+    return has_little(draft.standings, draft.lineup, (arrival.principal, arrival.caller), need, limits.weights)
 
 
 def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:

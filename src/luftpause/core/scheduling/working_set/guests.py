@@ -7,12 +7,15 @@ somebody who is no guest. All together are left four times what guests have: the
 nobody gains by calling itself a hundred names.
 
 Tokens in flight count, not turns. Principals are compared; the callers of one only where that has half of everything.
+Where many of them wait all have little, and whoever comes would pass those who wait: there a guest has at most half of
+what an even share among these is.
 Which class goes first is not changed by guests: each class has its own.
 """
 
 from typing import Final
 
 from luftpause.core.model.turns import ServiceClass
+from luftpause.core.scheduling.lineup import Lineup
 from luftpause.core.scheduling.standings import Payer, Standings
 from luftpause.core.scheduling.working_set.state import Seat
 from luftpause.core.scheduling.working_set.weights import Weights
@@ -20,19 +23,24 @@ from luftpause.core.scheduling.working_set.weights import Weights
 LITTLE: Final = 12
 """A guest has no more than one part in so many of what is in flight."""
 
+EVEN_SHARES: Final = 2
+"""And no more than one part in so many for each of its likes that waits."""
+
 BESIDE: Final = 4
 """Of a replica all together may have so many times what guests have."""
 
 
-def has_little(standings: Standings, payer: Payer, tokens: int, weights: Weights) -> bool:
+def has_little(standings: Standings, lineup: Lineup, payer: Payer, tokens: int, weights: Weights) -> bool:
     """Say whether a payer has little beside the others, with so many tokens more, although it may have no less."""
     principal, caller = payer
     of_all = standings.tokens + tokens
     of_principal = standings.tokens_of(principal) + tokens
     if 2 * of_principal < of_all:
-        return LITTLE * of_principal <= min(1.0, weights.principals.get(principal, 1.0)) * of_all
+        parts = max(LITTLE, EVEN_SHARES * lineup.principals.size)
+        return parts * of_principal <= min(1.0, weights.principals.get(principal, 1.0)) * of_all
     of_payer = standings.tokens_of(payer) + tokens
-    return LITTLE * of_payer <= min(1.0, weights.callers.get(caller, 1.0)) * of_principal
+    parts = max(LITTLE, EVEN_SHARES * lineup.callers_waiting(principal))
+    return parts * of_payer <= min(1.0, weights.callers.get(caller, 1.0)) * of_principal
 
 
 def left_to_others(seat: Seat, service_class: ServiceClass) -> int | None:

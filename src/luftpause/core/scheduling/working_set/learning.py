@@ -40,6 +40,8 @@ def after_usage(seat: Seat, turn: Turn, usage: Usage, now: Instant, *, learns: b
             speed = seen if not speed else speed + (0.3 if seen > speed else 0.02) * (seen - speed)
         excess_s += WEIGHT * (max(0.0, turn.first_s - uncached / (speed or SPEED)) - excess_s)
     seat = seat._replace(speed=speed, excess_s=excess_s)
+    if not turn.expects and not seat.kept and learns:
+        return _grown(seat, usage.prompt_tokens)  # who has no place there loses none, and nobody else would teach this
     if not turn.expects or usage.prompt_tokens < turn.expects:
         return seat  # it had no place there, or its prompt was rewritten: that is no thrash
     hits = seat.hits + HITS_WEIGHT * (min(1.0, cached / turn.expects) - seat.hits)
@@ -65,15 +67,24 @@ def _resized(seat: Seat, context: int, now: Instant) -> Seat:
     if window is None:
         return seat
     # One run more for each windowful of answers, or a quarter of one less: hits are known late, and to overshoot costs.
-    step = max(1, context * context // max(1, window))
     if seat.hits < HITS_GOOD:
-        return seat._replace(window=max(WINDOW_MIN, window - step // RETREAT))
-    if seat.hits < HITS_BEST or seat.excess_s > EXCESS_S_MAX:
+        return seat._replace(window=max(WINDOW_MIN, window - _step(window, context) // RETREAT))
+    return seat if seat.hits < HITS_BEST else _grown(seat, context)
+
+
+def _grown(seat: Seat, context: int) -> Seat:
+    """Return a replica's seat that bears one run more for each windowful of answers, unless its engine queues."""
+    window = seat.window
+    if window is None or seat.excess_s > EXCESS_S_MAX:
         return seat
-    wider = window + step
+    wider = window + _step(window, context)
     if seat.pool is not None and wider >= seat.pool:
         return seat._replace(window=None)
     return seat._replace(window=wider)
+
+
+def _step(window: int, context: int) -> int:
+    return max(1, context * context // max(1, window))
 
 
 def _shrunk(seat: Seat, now: Instant) -> Seat:

@@ -20,7 +20,7 @@ from luftpause.core.scheduling.services import services_of
 from luftpause.core.scheduling.state import HeldTurn, Replica, Run, Turn, without
 from luftpause.core.scheduling.working_set.books import kept_since
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.core.scheduling.working_set.room import first_tokens_due, has_tokens, is_open
+from luftpause.core.scheduling.working_set.room import first_tokens_due, has_tokens, is_open, is_outdone
 from luftpause.core.scheduling.working_set.sending import first_in_line, is_closed
 
 
@@ -31,8 +31,9 @@ def ask_back(draft: Draft, held: HeldTurn) -> None:
     if limits is None or not limits.recalls or not is_urgent:
         return  # what goes on at home waits for nobody's first token
     youngest: Turn | None = None
-    for replica in candidates(draft.replicas, draft.serving, held.pool):
-        turn = _that_makes_way(draft, replica, held, limits)
+    among = candidates(draft.replicas, draft.serving, held.pool)
+    for replica in among:
+        turn = None if is_outdone(held.need, replica, among) else _that_makes_way(draft, replica, held, limits)
         if turn is not None and (youngest is None or turn.seq > youngest.seq):
             youngest = turn
     if youngest is None:

@@ -2,10 +2,12 @@
 
 What goes on at home goes at once, but for a few turns that may wait for their first token at a time. What begins there
 needs room for its tokens besides, and yields to whoever the replica is closed for. A replica without any of our turns
-takes what it is given: whatever is reserved there, nothing works. Windows and refusals bind as with the other policy.
-Knows one replica at a time.
+takes what it is given: whatever is reserved there, nothing works; but for what is larger than its engine's memory
+while another one has more. Windows and refusals bind as with the other policy.
+Knows one replica at a time, but for that.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from luftpause.core.model.replicas import ON_ONE_MACHINE
@@ -72,6 +74,14 @@ def is_too_large(need: int, replica: Replica) -> bool:
     """Say whether an engine's whole memory is far too small for so many tokens, as far as they can be guessed."""
     pool = replica.seat.pool
     return pool is not None and need > TOO_LARGE * pool
+
+
+def is_outdone(need: int, replica: Replica, among: Iterable[Replica]) -> bool:
+    """Say whether so many tokens are more than an engine's whole memory, and less hopeless at another one's."""
+    pool = replica.seat.pool
+    if pool is None or need <= pool:
+        return False
+    return max([each.seat.pool or 0 for each in among], default=0) > pool
 
 
 def foreign_tokens(replica: Replica) -> int:

@@ -2,6 +2,7 @@
 
 from luftpause.core.model.ids import Instant, TurnId
 from luftpause.core.scheduling.affinity import Replicas, bound_to
+from luftpause.core.scheduling.lineup import Lineup
 from luftpause.core.scheduling.standings import Standings
 from luftpause.core.scheduling.state import Replica, Run, Turn
 from luftpause.core.scheduling.working_set.guests import has_little, with_guest
@@ -9,10 +10,13 @@ from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.state import Awaiting, Seat
 
 
-def as_guest(standings: Standings, turn: Turn, limits: WorkingSetLimits | None) -> Turn:
+def as_guest(standings: Standings, lineup: Lineup, turn: Turn, limits: WorkingSetLimits | None) -> Turn:
     """Return a turn that is about to be booked in as a guest's, if it is one; who was one before may be none now."""
     payer = turn.arrival.principal, turn.arrival.caller
-    is_guest = limits is not None and limits.guests and has_little(standings, payer, turn.tokens, limits.weights)
+    if limits is None or not limits.guests:
+        is_guest = False
+    else:
+        is_guest = has_little(standings, lineup, payer, turn.tokens, limits.weights)
     return turn if turn.guest is is_guest else turn._replace(guest=is_guest)
 
 

@@ -2,15 +2,16 @@
 
 Interactive before batch, and of a class what goes on before what begins; both in fair order. The first in line that
 may begin nowhere closes one replica to those behind it, and to lesser classes; so each replica is either full, closed
-for somebody, or wanted by nobody. Looks at replicas that may have gained room, at the first in line, and at those who
-have a replica closed for them: never at all who wait.
+for somebody, or wanted by nobody. Where interactive runs alone are more than fits, batch would never begin: once its
+first in line has waited for two minutes and none of it is at work, that one goes before them. Looks at replicas that
+may have gained room, at the first in line, and at those who have a replica closed for them: never at all who wait.
 """
 
 from collections.abc import Iterator, Sequence
 from heapq import merge
 from typing import Final
 
-from luftpause.core.model.ids import Instant, ReplicaId
+from luftpause.core.model.ids import Instant, ReplicaId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.affinity import bound_to, candidates
 from luftpause.core.scheduling.draft import Draft
@@ -27,6 +28,7 @@ from luftpause.core.scheduling.working_set.room import (
     goes_on,
     has_tokens,
     is_open,
+    is_outdone,
     is_too_large,
     load_of,
     may_begin,
@@ -41,6 +43,9 @@ WAIT_STEP_S: Final = 0.25
 PASSED_S: Final = 30.0
 """So long guests begin past somebody who has a replica closed: what is larger than all would else never go."""
 
+STARVED_S: Final = 120.0
+"""So long batch that has nothing at work waits behind those who are interactive."""
+
 OWED_S: Final = 120.0
 """So long those who come back to their place pass whoever has that replica closed: runs may be alive for hours."""
 
@@ -49,6 +54,7 @@ def send(draft: Draft, now: Instant) -> None:
     """Place every held turn that may go now on the replicas that may have gained room."""
     while names := draft.take_stirred():
         for name in names:
+            _let_batch_begin(draft, name, now)
             while (held := _next(draft, name, now)) is not None:
                 send_to(draft, draft.dequeue(held.arrival.turn), name, now)
             draft.looked_at(name)
@@ -83,7 +89,7 @@ def where_now(
         passes = little and _lets_pass(draft, replica, now)
         if is_closed(draft, replica, service_class, little=passes) or not may_begin(replica, limits):
             continue
-        if not has_tokens(replica, service_class, need, limits, little=little):
+        if not has_tokens(replica, service_class, need, limits, little=little) or is_outdone(need, replica, among):
             continue
         saved = run.measure.context if run is not None and replica.replica == home_name else 0
         wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
@@ -125,9 +131,34 @@ def _lets_pass(draft: Draft, replica: Replica, now: Instant) -> bool:
 def is_closed(draft: Draft, replica: Replica, service_class: ServiceClass, *, little: bool = False) -> bool:
     """Say whether a replica is closed for a held turn of this class or a better one; to a guest only for a guest."""
     holder = replica.seat.claimed_by
-    if holder is None or (little and not draft.held[holder].little):
+    if holder is None:
         return False
-    return service_class is ServiceClass.BATCH or draft.held[holder].arrival.service_class is service_class
+    held = draft.held[holder]
+    if held.first or (little and not held.little):
+        return held.first
+    return service_class is ServiceClass.BATCH or held.arrival.service_class is service_class
+
+
+def _let_batch_begin(draft: Draft, name: ReplicaId, now: Instant) -> None:
+    """Close a replica for the first batch turn in line before all others, if no batch is at work and it waits long."""
+    replica, limits = draft.replicas.get(name), draft.limits.working_set
+    assert limits is not None
+    if replica is None or replica.batch or not limits.claim or replica.draining or not may_begin(replica, limits):
+        return
+    held = first_in_line(draft, ServiceClass.BATCH, services_of(replica.spec))
+    if held is None or now - held.arrived_at < STARVED_S:
+        return
+    for each in candidates(draft.replicas, draft.serving, held.pool):
+        if each.batch or _is_first(draft, each.seat.claimed_by):
+            return
+    held = draft.unclaim(held)._replace(first=True)
+    draft.held = draft.held.set(held.arrival.turn, held)
+    claim(draft, held, draft.replicas[name], limits, now)
+
+
+def _is_first(draft: Draft, turn: TurnId | None) -> bool:
+    """Say whether better classes begin after a held turn, too."""
+    return turn is not None and draft.held[turn].first
 
 
 def _next(draft: Draft, name: ReplicaId, now: Instant) -> HeldTurn | None:
@@ -178,6 +209,8 @@ def _next_to_begin(
     most = most_tokens(replica, service_class, limits)
     most_of_guests = most_tokens(replica, service_class, limits, little=True) if limits.guests else most
     for held in _in_line(draft, service_class, queues):
+        if is_outdone(held.need, replica, candidates(draft.replicas, draft.serving, held.pool)):
+            continue
         if held.need <= (most_of_guests if held.little else most):
             return held
         if held.claims is None:
@@ -225,8 +258,11 @@ def stand_in(draft: Draft, held: HeldTurn, now: Instant) -> None:
     service_class = held.arrival.service_class
     best: Replica | None = None
     least = 0
-    for replica in candidates(draft.replicas, draft.serving, held.pool):
+    among = candidates(draft.replicas, draft.serving, held.pool)
+    for replica in among:
         if is_closed(draft, replica, service_class) or not may_begin(replica, limits):
+            continue
+        if is_outdone(held.need, replica, among):
             continue
         load = load_of(replica)
         if best is None or load < least:

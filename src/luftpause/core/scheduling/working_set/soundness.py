@@ -9,7 +9,7 @@ from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.standings import Party
 from luftpause.core.scheduling.state import HeldTurn, Replica, State
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.core.scheduling.working_set.room import first_tokens_due, goes_on, has_tokens, may_begin
+from luftpause.core.scheduling.working_set.room import first_tokens_due, goes_on, has_tokens, is_outdone, may_begin
 from luftpause.core.scheduling.working_set.state import Seat
 
 
@@ -112,10 +112,13 @@ def _check_recalls(state: State, limits: WorkingSetLimits) -> None:
 def _check_waits_for_something(state: State, held: HeldTurn, limits: WorkingSetLimits) -> None:
     """Nobody waits beside room, and whoever may begin somewhere soon is either next there or behind somebody."""
     name, service_class = held.arrival.turn, held.arrival.service_class
-    for replica in candidates(state.replicas, state.serving, held.pool):
+    among = candidates(state.replicas, state.serving, held.pool)
+    for replica in among:
         if isinstance(held.pool, str):
             assert not goes_on(replica, service_class, limits), f"{name} is held although {replica.replica} takes it"
-        elif may_begin(replica, limits) and not _is_closed(state, replica, held):
+        elif may_begin(replica, limits) and not (
+            _is_closed(state, replica, held) or is_outdone(held.need, replica, among)
+        ):
             fits = has_tokens(replica, service_class, held.need, limits, little=held.little)
             assert not fits, f"{name} is held beside {replica.replica}"
             is_next = held.claims is not None or not limits.claim
@@ -126,5 +129,7 @@ def _is_closed(state: State, replica: Replica, held: HeldTurn) -> bool:
     claim = replica.seat.claimed_by
     if claim is None or claim == held.arrival.turn:
         return False
+    if state.held[claim].first:
+        return True
     is_batch = held.arrival.service_class is ServiceClass.BATCH
     return is_batch or state.held[claim].arrival.service_class is held.arrival.service_class

@@ -14,7 +14,14 @@ from luftpause.core.scheduling.reasons import (
     WindowFull,
 )
 from luftpause.core.scheduling.state import HeldTurn, Limits, Replica
-from luftpause.core.scheduling.working_set.room import first_tokens_due, foreign_tokens, free_tokens, is_open, load_of
+from luftpause.core.scheduling.working_set.room import (
+    first_tokens_due,
+    foreign_tokens,
+    free_tokens,
+    is_open,
+    is_outdone,
+    load_of,
+)
 
 
 def why_it_waits(
@@ -26,7 +33,7 @@ def why_it_waits(
     closest = None if turn.claims is None else replicas[turn.claims]
     if closest is None or not is_open(closest):
         among = candidates(replicas, serving, turn.pool)
-        closest = _emptiest(among)
+        closest = _emptiest([each for each in among if not is_outdone(turn.need, each, among)])
         if closest is None:
             return _why_none_is_open(among, turn)
     if first_tokens_due(closest, policy):
