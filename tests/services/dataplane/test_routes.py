@@ -63,8 +63,19 @@ def test_a_gemini_turn_is_asked_in_chat_completions_and_told_in_its_own_form(que
     run_bounded(main())
 
 
-@pytest.mark.parametrize("query", [b"?alt=sse", b""])
-def test_a_held_gemini_turn_is_shown_signs_of_life_that_its_clients_can_read(query: bytes) -> None:
+@pytest.mark.parametrize(
+    ("query", "client_name", "sign"),
+    [
+        (b"?alt=sse", b"google-genai-sdk/2.32.0 gl-node/v22", b"\n"),
+        (b"?alt=sse", b"genai-js/0.24.1", b"data: {}\n\n"),
+        (b"?alt=sse", b"langchain-js/1.0 genai-js/0.24.1", b"data: {}\n\n"),
+        (b"", b"genai-js/0.24.1", b"\n"),
+    ],
+    ids=["events", "events-alone", "events-alone-below-another", "array"],
+)
+def test_a_held_gemini_turn_is_shown_signs_of_life_that_its_clients_can_read(
+    query: bytes, client_name: bytes, sign: bytes
+) -> None:
     async def main() -> None:
         async def script(visit: Visit) -> None:
             await visit.request()
@@ -74,11 +85,12 @@ def test_a_held_gemini_turn_is_shown_signs_of_life_that_its_clients_can_read(que
         async with open_door(ScriptedEngine(script), settings=settings) as door, connected(door.url) as client:
             door.scheduler.hold = True
             path = b"/v1/models/m:streamGenerateContent" + query
-            client.send(request(b"POST", path, JSON, b"content-length: %d" % len(ASKED)) + ASKED)
+            who = b"x-goog-api-client: " + client_name
+            client.send(request(b"POST", path, JSON, who, b"content-length: %d" % len(ASKED)) + ASKED)
             assert (await client.head()).status == 200
-            assert await client.chunk() == b"\n"
+            assert await client.chunk() == sign
             door.scheduler.place()
-            rest = b"".join([piece async for piece in chunks(client)])
+            rest = b"".join([piece async for piece in chunks(client)]).replace(sign, b"")
             document = json.loads(rest)
             told = document if query else document[0]
             assert told["error"]["code"] == 502

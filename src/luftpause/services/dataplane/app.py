@@ -148,7 +148,7 @@ class Dataplane:
             raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
         headers = headers_of(scope)
         try:
-            dialect = dialect_for(scope["path"], scope["query_string"])
+            dialect = dialect_for(scope["path"], scope["query_string"], headers)
             if dialect is not None and scope["method"] == "POST":
                 who = principal_of(scope)
                 call = ClientCall(
