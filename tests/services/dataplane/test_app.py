@@ -33,12 +33,12 @@ from services.dataplane.door import BODY, CHAT, RUN, chat_bytes, open_door
 PARENT = b"x-luftpause-parent"
 
 
-def engine_that_answers(received: list[Received], *headers: bytes) -> ScriptedEngine:
+def engine_that_answers(received: list[Received], *headers: bytes, body: bytes = b"{}") -> ScriptedEngine:
     async def script(visit: Visit) -> None:
         while True:
             received.append(await visit.request())
             lines = b"".join(header + b"\r\n" for header in (b"content-type: application/json", *headers))
-            visit.send(answer(b"{}", headers=lines))
+            visit.send(answer(body, headers=lines))
 
     return ScriptedEngine(script)
 
@@ -110,6 +110,20 @@ def test_without_headers_a_turn_is_interactive_anonymous_and_known_by_its_tool_c
             assert offer.caller == "anonymous"
             assert offer.keys == IdentityKeys(tool_calls=(ToolCallId("call_1"),))
             assert (reply.header(RUN), reply.header(PARENT)) == (b"run_minted_1", None)
+
+    run_bounded(main())
+
+
+def test_a_conversation_is_read_only_where_its_calls_are_not_those_that_were_given_here() -> None:
+    calls = b'[{"index":0,"id":"call_1","type":"function","function":{"name":"a","arguments":"{}"}}]'
+    said = b'{"choices":[{"index":0,"message":{"tool_calls":%b},"finish_reason":"tool_calls"}]}' % calls
+
+    async def main() -> None:
+        async with open_door(engine_that_answers([], body=said)) as door:
+            for echoed in (b"call_1", b"call_1", b"own_1"):
+                results = b'{"role":"assistant"},{"role":"tool","tool_call_id":"%b"}' % echoed
+                await door.chat(body=b'{"model":"m","messages":[{"role":"user","content":"hi"},%b]}' % results)
+            assert [bool(offer.keys.said) for offer in door.scheduler.offers] == [True, False, True]
 
     run_bounded(main())
 
