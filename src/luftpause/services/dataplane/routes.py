@@ -57,6 +57,8 @@ _SIGNS: Final[dict[bytes, Dialect]] = {
 _READS_EVENTS_ALONE: Final = b"genai-js/"
 """How `@google/generative-ai` names itself, which LangChain.js builds on: behind a blank line it finds no event."""
 _NO_HEADERS: Final[Mapping[bytes, bytes]] = MappingProxyType({})
+SINGLE_ROUTES: Final = tuple(_SINGLE)
+"""The routes of what stands alone."""
 TURN_ROUTES: Final = (*_DIALECTS, "/v1beta/models/MODEL:generateContent")
 """The routes that the turns of runs are posted to, as a person reads them."""
 
