@@ -19,7 +19,6 @@ from luftpause.core.scheduling.events import (
 )
 from luftpause.ports.scheduler import SchedulerLink
 
-
 CALLS_KEPT: Final = 20_000
 """So many of the last tool-call ids that clients were given here are known."""
 
