@@ -112,8 +112,8 @@ def test_what_says_nothing_is_left_out() -> None:
 
 
 def test_what_googles_tools_did_is_left_out_since_the_text_tells_of_it() -> None:
-    did = ({"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}})
-    searched = ({"toolCall": {"toolType": "GOOGLE_SEARCH_WEB"}}, {"toolResponse": {"response": {}}})
+    did: tuple[Object, ...] = ({"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}})
+    searched: tuple[Object, ...] = ({"toolCall": {"toolType": "GOOGLE_SEARCH_WEB"}}, {"toolResponse": {"response": {}}})
     said = messages_of(user(text("go")), model(*did, text("It is 1."), *searched), user(text("on")))
     assert [message["content"] for message in said] == ["go", "It is 1.", "on"]
     only = messages_of(user(text("go")), model(*did), user(text("on")))
