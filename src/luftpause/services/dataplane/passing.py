@@ -113,10 +113,10 @@ class PassingAnswer:
     @property
     def done(self) -> bool:
         """Whether it said that it is over, or that it failed; or its client was told that it is none."""
-        return self.observer is not None and (self.observer.done or self.is_none)
+        return self.observer is not None and (self.observer.done or self._is_none)
 
     @property
-    def is_none(self) -> bool:
+    def _is_none(self) -> bool:
         """Whether its client was told that it is none, although its engine may go on."""
         return self.back is not None and bool(self.back.failure)
 

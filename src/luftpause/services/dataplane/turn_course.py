@@ -252,7 +252,7 @@ class TurnCourse(Sink, Answering, Waiting):
         if is_last and not answer.broke_off:
             self._end(answer)
             self._over = True
-            say_last(line, self._dialect, data, has_failed=answer.is_none)
+            say_last(line, self._dialect, data, has_failed=answer.back is not None and bool(answer.back.failure))
             return True
         if answer.done:
             self._end(answer)
