@@ -46,6 +46,16 @@ class RawClient:
         data = await self.reader.readexactly(size + 2)
         return data[:-2]
 
+    async def rest(self) -> tuple[bytes, bool]:
+        """Return what comes yet of a chunked body, and whether it is cut off."""
+        chunks: list[bytes] = []
+        try:
+            while chunk := await self.chunk():
+                chunks.append(chunk)
+        except asyncio.IncompleteReadError:
+            return b"".join(chunks), True
+        return b"".join(chunks), False
+
     async def reply(self, *, to_head: bool = False) -> Reply:
         """Return the next answer, whole or as far as it came."""
         reply = await self.head()

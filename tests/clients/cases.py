@@ -42,6 +42,7 @@ PYTHON: Final = [
     *program("strands_agents", "strands-agents", ("chat", "responses", "messages"), folder="agents"),
     *program("agno_agents", "agno", ("chat", "responses", "messages"), runs=2, folder="agents"),
     *program("litellm_package", "litellm", ("chat", "responses", "messages", "gemini"), folder="litellm"),
+    *program("magentic_prompt", "magentic", ("chat", "messages"), folder="magentic"),
 ]
 
 NODE: Final = [
@@ -62,6 +63,20 @@ NODE: Final = [
         ("openai_agents_node", "@openai/agents", ("chat", "responses")),
     )
     for wire in wires
+]
+
+LANGCHAIN_NODE: Final = [
+    Case(
+        name="langchain_node",
+        package="langchain",
+        folder="langchain",
+        wire=wire,
+        runs=3,
+        calls=4,
+        command=("node", "{programs}/langchain_node.cjs", "{base}", wire),
+        env={"NODE_PATH": "{own}/node_modules"},
+    )
+    for wire in ("chat", "responses", "messages", "gemini")
 ]
 
 EXAMPLES: Final = [
@@ -269,4 +284,4 @@ MCP_CLIENTS: Final = [
     looking_up(OPENCODE_CONNECTED, 1, at_once=True, known=False),
 ]
 
-CASES: Final = [*PYTHON, *EXAMPLES, *NODE, *PROGRAMS, *MCP_CLIENTS]
+CASES: Final = [*PYTHON, *EXAMPLES, *NODE, *LANGCHAIN_NODE, *PROGRAMS, *MCP_CLIENTS]

@@ -91,6 +91,56 @@ def test_a_plain_chat_in_another_dialect_stays_one_run_too(up: Program, path: st
     assert first == second != other
 
 
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+LOOKS_UP: dict[str, Message] = {
+    "/v1/chat/completions": {"type": "function", "function": {"name": "look_up", "parameters": SCHEMA}},
+    "/v1/messages": {"name": "look_up", "input_schema": SCHEMA},
+    "/v1/responses": {"type": "function", "name": "look_up", "parameters": SCHEMA},
+}
+
+
+def called(up: Program, path: str, talk: list[Message]) -> tuple[str, list[Message], list[str]]:
+    """Return the run of an answer, what its client keeps of it, and the ids of its calls."""
+    member = "input" if path == "/v1/responses" else "messages"
+    body = {"model": MODEL, member: talk, "tools": [LOOKS_UP[path]], "max_tokens": 200}
+    request = urllib.request.Request(
+        up.url("dataplane") + path, json.dumps(body).encode(), {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        said, run = json.load(answer), answer.headers["x-luftpause-run-id"]
+    if path == "/v1/messages":
+        ids = [block["id"] for block in said["content"] if block["type"] == "tool_use"]
+        return run, [{"role": "assistant", "content": said["content"]}], ids
+    if path == "/v1/responses":
+        return run, said["output"], [item["call_id"] for item in said["output"] if item["type"] == "function_call"]
+    message = said["choices"][0]["message"]
+    return run, [message], [call["id"] for call in message.get("tool_calls") or ()]
+
+
+def result(path: str, call_id: str) -> Message:
+    """Return what a call returned, as the next message."""
+    if path == "/v1/messages":
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call_id, "content": "sunny"}]}
+    if path == "/v1/responses":
+        return {"type": "function_call_output", "call_id": call_id, "output": "sunny"}
+    return {"role": "tool", "tool_call_id": call_id, "content": "sunny"}
+
+
+@pytest.mark.parametrize("path", LOOKS_UP)
+def test_a_client_that_makes_up_ids_of_its_own_for_calls_stays_one_run(up: Program, path: str) -> None:
+    talk = [user(f"Look two things up, {path}. [tools:2] [parallel:1]")]
+    runs = []
+    for number in range(3):
+        run, kept, ids = called(up, path, talk)
+        runs.append(run)
+        for call_id in ids:
+            own = f"own-{path}-{number}"
+            kept = [*json.loads(json.dumps(kept).replace(call_id, own)), result(path, own)]
+        assert len(ids) == (number < 2)
+        talk += kept
+    assert len(set(runs)) == 1
+
+
 def test_two_conversations_that_begin_alike_stay_apart(up: Program) -> None:
     talk = [user("The same question from two twins.")]
     runs = {text: run for run, text in (ask(up, talk), ask(up, talk))}

@@ -92,7 +92,10 @@ class DoorGuard:
             )
         if origin is not None and not self._may_call(origin, host):
             shown = origin.decode("ascii", "backslashreplace")[:100]
-            return _failure(FailureCode.FORBIDDEN_ORIGIN, f"web pages from {shown!r} may not call this door")
+            return _failure(
+                FailureCode.FORBIDDEN_ORIGIN,
+                f"web pages from {shown!r} may not call this door: name that origin in allowed_origins if they should",
+            )
         return None
 
     def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> Failure | None:

@@ -284,3 +284,10 @@ def test_a_stream_that_says_nothing_is_no_answer(stream: bytes) -> None:
         assembly.feed(stream)
         with pytest.raises(UnfitAnswerError, match="no answer"):
             assembly.end()
+
+
+def test_an_error_that_is_written_flat_keeps_its_words() -> None:
+    assembly = ChatAssembly()
+    assembly.feed(b'data: {"object":"error","message":"too long for it","code":400}\n\ndata: [DONE]\n\n')
+    with pytest.raises(UnfitAnswerError, match="it sent no answer: too long for it"):
+        assembly.end()

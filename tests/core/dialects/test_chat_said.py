@@ -88,6 +88,22 @@ def test_an_answer_of_several_items_is_one() -> None:
     ]
 
 
+def test_calls_and_results_beside_the_messages_are_messages_as_in_a_chat() -> None:
+    calls = [{"type": "function_call", "name": "a"}, {"type": "custom_tool_call", "name": "b"}]
+    results = [
+        {"type": "function_call_output", "output": "sunny"},
+        {"type": "custom_tool_call_output", "output": [{"type": "input_text", "text": "warm"}]},
+    ]
+    body = json.dumps({"input": [ASKED, {"type": "reasoning"}, *calls, *results, ANSWERED]}).encode()
+    assert [(each.role, each.text) for each in said_in_responses(body)] == [
+        ("user", "What now?"),
+        ("assistant", ""),
+        ("tool", "sunny"),
+        ("tool", "warm"),
+        ("assistant", "Wait."),
+    ]
+
+
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b'{"messages": 3, "input": 3}', b'{"messages": [3], "input": [3]}', b'{"x": ' + b"[" * 99_999]

@@ -2,9 +2,16 @@ import asyncio
 from functools import partial
 
 from adapters.engine_http.scripted_engine import eventually, run_bounded
-from luftpause.core.model.ids import PeerId
-from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, TurnFailed, TurnsRenewed, TurnStays
-from luftpause.services.dataplane.open_turns import OpenTurns
+from luftpause.core.model.ids import PeerId, ToolCallId
+from luftpause.core.scheduling.events import (
+    FirstTokenSeen,
+    TurnAbandoned,
+    TurnFailed,
+    TurnFinished,
+    TurnsRenewed,
+    TurnStays,
+)
+from luftpause.services.dataplane.open_turns import CALLS_KEPT, OpenTurns
 from services.dataplane.door import PlayedScheduler
 
 
@@ -28,6 +35,23 @@ def test_only_the_first_end_of_a_turn_counts() -> None:
 
     assert scheduler.reports == [FirstTokenSeen(turn=failed), TurnFailed(turn=failed, cause="x")]
     assert len(turns) == 0
+
+
+def test_the_last_ids_that_clients_were_given_are_known() -> None:
+    turns = OpenTurns(PlayedScheduler(), peer=PeerId("dp_x"))
+
+    def end(*calls: str) -> None:
+        turn = turns.open()
+        turns.end(turn, TurnFinished(turn=turn, finish="tool_calls", tool_calls=tuple(map(ToolCallId, calls))))
+
+    end("first", "second")
+    end()
+    assert turns.gave([ToolCallId("own"), ToolCallId("second")])
+    assert not turns.gave([ToolCallId("own")])
+    assert not turns.gave([])
+    end(*(f"call_{number}" for number in range(CALLS_KEPT - 1)))
+    assert not turns.gave([ToolCallId("first")])
+    assert turns.gave([ToolCallId("second")])
 
 
 def test_open_turns_are_renewed_until_they_end() -> None:

@@ -1,12 +1,11 @@
 import json
-from collections.abc import AsyncIterator
 
 import pytest
 
 from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, answer, chunked, run_bounded
-from adapters.raw_client import RawClient, connected, fetch, request
+from adapters.raw_client import connected, fetch, request
 from luftpause.core.dialects.failures import Failure, FailureCode
-from luftpause.core.scheduling.events import TurnFinished
+from luftpause.core.scheduling.events import TurnFailed, TurnFinished
 from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_for, error_at
 from luftpause.services.dataplane.settings import DataplaneSettings
 from services.dataplane.door import JSON, open_door
@@ -63,8 +62,19 @@ def test_a_gemini_turn_is_asked_in_chat_completions_and_told_in_its_own_form(que
     run_bounded(main())
 
 
-@pytest.mark.parametrize("query", [b"?alt=sse", b""])
-def test_a_held_gemini_turn_is_shown_signs_of_life_that_its_clients_can_read(query: bytes) -> None:
+@pytest.mark.parametrize(
+    ("query", "client_name", "sign"),
+    [
+        (b"?alt=sse", b"google-genai-sdk/2.32.0 gl-node/v22", b"\n"),
+        (b"?alt=sse", b"genai-js/0.24.1", b"data: {}\n\n"),
+        (b"?alt=sse", b"langchain-js/1.0 genai-js/0.24.1", b"data: {}\n\n"),
+        (b"", b"genai-js/0.24.1", b"\n"),
+    ],
+    ids=["events", "events-alone", "events-alone-below-another", "array"],
+)
+def test_a_held_gemini_turn_is_shown_signs_of_life_that_its_clients_can_read(
+    query: bytes, client_name: bytes, sign: bytes
+) -> None:
     async def main() -> None:
         async def script(visit: Visit) -> None:
             await visit.request()
@@ -74,21 +84,51 @@ def test_a_held_gemini_turn_is_shown_signs_of_life_that_its_clients_can_read(que
         async with open_door(ScriptedEngine(script), settings=settings) as door, connected(door.url) as client:
             door.scheduler.hold = True
             path = b"/v1/models/m:streamGenerateContent" + query
-            client.send(request(b"POST", path, JSON, b"content-length: %d" % len(ASKED)) + ASKED)
+            who = b"x-goog-api-client: " + client_name
+            client.send(request(b"POST", path, JSON, who, b"content-length: %d" % len(ASKED)) + ASKED)
             assert (await client.head()).status == 200
-            assert await client.chunk() == b"\n"
+            assert await client.chunk() == sign
             door.scheduler.place()
-            rest = b"".join([piece async for piece in chunks(client)])
-            document = json.loads(rest)
+            rest, is_broken = await client.rest()
+            document = json.loads(rest.replace(sign, b""))
             told = document if query else document[0]
             assert told["error"]["code"] == 502
+            assert is_broken == bool(query)
 
     run_bounded(main())
 
 
-async def chunks(client: RawClient) -> AsyncIterator[bytes]:
-    while piece := await client.chunk():
-        yield piece
+FAULT = b'data: {"choices":[{"index":0,"delta":{"content":"h"}}]}\n\ndata: {"error":{"message":"out of memory"}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "is_cut"),
+    [
+        (b"/v1beta/models/m:streamGenerateContent?alt=sse", {"contents": [{"parts": [{"text": "hi"}]}]}, True),
+        (b"/v1beta/models/m:streamGenerateContent", {"contents": [{"parts": [{"text": "hi"}]}]}, False),
+        (b"/v1/messages", {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}, False),
+        (b"/v1/responses", {"input": "hi"}, False),
+    ],
+    ids=["gemini-events", "gemini-array", "messages", "responses"],
+)
+def test_a_failure_that_clients_may_pass_over_is_cut_off_behind(
+    path: bytes, body: dict[str, object], is_cut: bool
+) -> None:
+    async def main() -> None:
+        async def script(visit: Visit) -> None:
+            while True:
+                asked = await visit.request()
+                visit.send(chunked(FAULT) if b"/chat/" in asked.line else answer(b"{}", status=b"404 No"))
+
+        async with open_door(ScriptedEngine(script)) as door:
+            asked = json.dumps({"model": "m", "stream": True, **body}).encode()
+            reply = await fetch(door.url, b"POST", path, JSON, body=asked)
+            assert reply.status == 200
+            assert b"out of memory" in reply.body
+            assert reply.broken == is_cut
+            assert isinstance(door.scheduler.endings[-1], TurnFailed)
+
+    run_bounded(main())
 
 
 def test_a_gemini_client_is_refused_in_its_own_shape() -> None:

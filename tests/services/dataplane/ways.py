@@ -80,6 +80,11 @@ class Way:
             (self.dialect, "streamed" if self.stream else "whole", "native" if self.native else "translated")
         )
 
+    @property
+    def cuts_failures(self) -> bool:
+        """Whether an answer that failed after its 200 is cut off behind the error."""
+        return self.path.endswith("?alt=sse")
+
     def asked(self, *headers: bytes) -> bytes:
         """Return a request's bytes."""
         asked = {"model": "m", "stream": self.stream, "max_tokens": 9, "input": "hi"}

@@ -13,6 +13,7 @@ import msgspec
 
 from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, CALLS_MAX, UNREADABLE
 from luftpause.core.dialects.dialect import UnfitAnswerError
+from luftpause.core.dialects.observe import ERROR_CHARS_MAX
 from luftpause.core.dialects.sse import EventCutter, data_of, split_events
 from luftpause.core.dialects.surrogates import read_mended
 from luftpause.core.model.ids import ToolCallId
@@ -86,7 +87,8 @@ class _Assembly(ABC):
         if self._cutter.skipped:
             raise UnfitAnswerError("it sent an event that is too long to be put together with the others")
         if not self._choices:
-            raise UnfitAnswerError("it sent no answer")
+            told = _text(self._top.get("message"))  # some engines write their errors flat
+            raise UnfitAnswerError(f"it sent no answer: {told[:ERROR_CHARS_MAX]}" if told else "it sent no answer")
         if not self._over and not any(choice.finished for choice in self._choices.values()):
             raise UnfitAnswerError("its answer broke off")
         choices = [self._choices[index].whole(index) for index in sorted(self._choices)]

@@ -33,8 +33,13 @@ class _Messages(Struct):
     system: Raw = _NULL
 
 
+class _Item(_Message):
+    type: str = ""
+    output: Raw = _NULL
+
+
 class _Responses(Struct):
-    input: str | list[_Message] = []
+    input: str | list[_Item] = []
     instructions: Raw = _NULL
 
 
@@ -76,7 +81,7 @@ def said_in_responses(body: bytes) -> Sequence[Utterance]:
     if isinstance(found.input, str):
         return [*_utterances(found.instructions, ()), Utterance("user", found.input)]
     said: list[Utterance] = []
-    for utterance in _utterances(found.instructions, [item for item in found.input if item.role]):  # others: calls
+    for utterance in _utterances(found.instructions, map(_as_message, found.input)):
         if said and said[-1].role == utterance.role == "assistant":
             said[-1] = Utterance("assistant", said[-1].text + utterance.text)  # an answer may have been several items
         else:
@@ -91,6 +96,13 @@ def text_in_chat_answer(document: bytes) -> str:
         return ""
     said = [choice.delta or choice.message for choice in answer.choices or () if not choice.index]
     return "".join(_text(each.content) for each in said if each is not None)
+
+
+def _as_message(item: _Item) -> _Message:
+    """Return an item of Responses as a chat has it: what the model called is its message, and says nothing."""
+    if item.role:
+        return item
+    return _Message("tool", item.output) if item.type.endswith("_output") else _Message("assistant")
 
 
 def _utterances(first: Raw, messages: Iterable[_Message]) -> Iterable[Utterance]:

@@ -6,8 +6,9 @@ from typing import Final
 from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.openai_chat import OpenAiChat
+from luftpause.core.dialects.sse import EVENT_STREAM
 from luftpause.core.model.ids import RunId
-from luftpause.ports.asgi import Send
+from luftpause.ports.asgi import Line, Send
 from luftpause.ports.engines import Header
 from luftpause.services.dataplane.headers import RUN_HEADER
 
@@ -48,3 +49,16 @@ async def _send(send: Send, status: int, body: bytes, headers: list[Header]) -> 
     headers.append((b"content-length", b"%d" % len(body)))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def say_last(line: Line, dialect: Dialect, data: bytes, *, has_failed: bool) -> None:
+    """End a stream with this; cut it off behind it where its client may pass over the failure that it tells of.
+
+    Behind Gemini's events a failure stands bare. Google's own package for Node finds it there only where it comes by
+    itself, the AI SDK never: both would take what came before for the whole.
+    """
+    if has_failed and dialect.name == "gemini" and dialect.stream_type == EVENT_STREAM:
+        line.write(data)
+        line.cut()
+    else:
+        line.end(data)

@@ -28,30 +28,22 @@ from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, query_fo
 from luftpause.services.dataplane.keepalive import Keepalives
 from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
-from luftpause.services.dataplane.routes import TURN_ROUTES, dialect_at, dialect_for
+from luftpause.services.dataplane.routes import dialect_at, dialect_for
 from luftpause.services.dataplane.settings import DataplaneSettings
 from luftpause.services.dataplane.spoken import Spoken
 from luftpause.services.dataplane.surroundings import ClientCall, Surroundings
 from luftpause.services.dataplane.turn_request import Target, serve_turn
 from luftpause.services.dataplane.turn_spans import TurnSpans
+from luftpause.services.dataplane.ways_out import GEMINI_MODELS, MODELS, meant, way_out
 from luftpause.telemetry.borrowed import dropped_spans
 from luftpause.telemetry.exposition import counts_of, rendered
 
 RUNS: Final = "/v1/runs/"
-MODELS: Final = "/v1/models"
-GEMINI_MODELS: Final = "/v1beta/models"
 _SHAPES: Final = {"messages": anthropic_models, "gemini": gemini_models}
 """How models are told of, by dialect; all others as OpenAI tells of them."""
 _HEALTHY: Final = b'{"status":"ok"}'
 _HELLO: Final = b'{"service":"luftpause dataplane"}'
 PATH_SHOWN_MAX: Final = 100
-_WAY_OUT: Final = "the LLM door serves POST " + ", ".join(TURN_ROUTES) + " and GET /v1/models; a base URL ends in /v1"
-_MCP_ELSEWHERE: Final = "MCP is spoken at the runtime's own address, http://127.0.0.1:7000/mcp unless it was moved"
-_TWICE: Final = ("/v1/v1/", "/v1/v1beta/", "/v1beta/v1beta/", "/v1beta/v1/")
-_MESSAGES_TWICE: Final = "/v1/v1/messages"
-_ONCE_IS_ENOUGH: Final = (
-    "this client adds the version to its base URL by itself: leave it out there, as in http://127.0.0.1:8080"
-)
 _SCHEDULER_AWAY: Final = Failure(
     code=FailureCode.SCHEDULER_AWAY, message="the scheduler is out of reach, try again in a moment"
 )
@@ -148,7 +140,7 @@ class Dataplane:
             raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
         headers = headers_of(scope)
         try:
-            dialect = dialect_for(scope["path"], scope["query_string"])
+            dialect = dialect_for(scope["path"], scope["query_string"], headers)
             if dialect is not None and scope["method"] == "POST":
                 who = principal_of(scope)
                 call = ClientCall(
@@ -257,7 +249,7 @@ def _model_at(path: str) -> tuple[str, str | None]:
     for listing in (MODELS, GEMINI_MODELS):
         if path == listing:
             return listing, None
-        if path.startswith(f"{listing}/"):
+        if path.startswith(f"{listing}/") and path != f"{listing}/":
             return listing, path[len(listing) + 1 :]
     return "", None
 
@@ -298,13 +290,5 @@ async def _refuse_route(
         failure = Failure(code=FailureCode.METHOD_NOT_ALLOWED, message=message)
         await send_failure(send, run, failure, dialect=dialect_at(path, headers), more=((b"allow", allowed),))
         return
-    failure = Failure(code=FailureCode.NOT_FOUND, message=f"there is no route {shown!r} here: {_way_out(path)}")
-    meant = path[path.index("/", 1) :] if path.startswith(_TWICE) else path
-    await send_failure(send, run, failure, dialect=dialect_at(meant, headers))
-
-
-def _way_out(path: str) -> str:
-    """Return where to ask instead."""
-    if path.startswith(_TWICE) and ("/v1beta/" in path or path.startswith(_MESSAGES_TWICE)):
-        return _ONCE_IS_ENOUGH
-    return _MCP_ELSEWHERE if path.rstrip("/") == "/mcp" else _WAY_OUT
+    failure = Failure(code=FailureCode.NOT_FOUND, message=f"there is no route {shown!r} here: {way_out(path)}")
+    await send_failure(send, run, failure, dialect=dialect_at(meant(path), headers))

@@ -5,8 +5,9 @@ Every turn that is opened ends exactly once, with one report or, when the schedu
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Final
 
-from luftpause.core.model.ids import PeerId, TurnId
+from luftpause.core.model.ids import PeerId, ToolCallId, TurnId
 from luftpause.core.scheduling.events import (
     TurnAbandoned,
     TurnFailed,
@@ -18,6 +19,9 @@ from luftpause.core.scheduling.events import (
 )
 from luftpause.ports.scheduler import SchedulerLink
 
+CALLS_KEPT: Final = 20_000
+"""So many of the last tool-call ids that clients were given here are known."""
+
 
 class OpenTurns:
     """Opens and ends turns of one dataplane instance."""
@@ -28,6 +32,7 @@ class OpenTurns:
         self._opened = 0
         self._open: dict[TurnId, None] = {}
         self._returning: dict[TurnId, Callable[[], None]] = {}
+        self._given: dict[ToolCallId, None] = {}
         link.attend(peer, self._recalled)
 
     def __len__(self) -> int:
@@ -70,7 +75,20 @@ class OpenTurns:
             del self._open[turn]
             self._returning.pop(turn, None)
             if report is not None:
+                if isinstance(report, TurnFinished) and report.tool_calls:
+                    self._give(report.tool_calls)
                 self._link.report(report)
+
+    def gave(self, calls: Sequence[ToolCallId]) -> bool:
+        """Say whether a client was given one of these ids here, lately: some clients make up their own."""
+        return not self._given.keys().isdisjoint(calls)
+
+    def _give(self, calls: Sequence[ToolCallId]) -> None:
+        given = self._given
+        for call in calls:
+            given[call] = None
+        while len(given) > CALLS_KEPT:
+            del given[next(iter(given))]
 
     def _recalled(self, turn: TurnId) -> None:
         """Take a turn back, or say that it stays; nothing is owed for one that has ended."""

@@ -3,7 +3,8 @@
 What is no conversation stands alone, in no run: `core/dialects/single_request.py`.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from luftpause.core.dialects.anthropic_messages.count_tokens import CountTokens
@@ -13,6 +14,7 @@ from luftpause.core.dialects.dialect import Dialect
 from luftpause.core.dialects.failures import Failure
 from luftpause.core.dialects.gemini.count_tokens import GeminiCountTokens
 from luftpause.core.dialects.gemini.dialect import Gemini
+from luftpause.core.dialects.gemini.from_chat import EMPTY_EVENT
 from luftpause.core.dialects.gemini.paths import is_below, is_called, is_counted, wants_events
 from luftpause.core.dialects.openai_chat import OpenAiChat
 from luftpause.core.dialects.openai_responses.dialect import OpenAiResponses
@@ -44,6 +46,7 @@ _SINGLE: Final[dict[str, Dialect]] = {
 _ELSEWHERE: Final = _DIALECTS["/v1/chat/completions"]
 _GEMINI_ARRAYS: Final = Gemini(events=False)
 _GEMINI_EVENTS: Final = Gemini(events=True)
+_GEMINI_EVENTS_ALONE: Final = Gemini(events=True, sign=EMPTY_EVENT)
 _GEMINI_COUNTS: Final = GeminiCountTokens()
 _SIGNS: Final[dict[bytes, Dialect]] = {
     b"anthropic-version": _DIALECTS["/v1/messages"],
@@ -51,23 +54,36 @@ _SIGNS: Final[dict[bytes, Dialect]] = {
     b"x-goog-api-client": _GEMINI_ARRAYS,
 }
 """Headers by which clients are known that share paths with OpenAI's."""
+_READS_EVENTS_ALONE: Final = b"genai-js/"
+"""How `@google/generative-ai` names itself, which LangChain.js builds on: behind a blank line it finds no event."""
+_NO_HEADERS: Final[Mapping[bytes, bytes]] = MappingProxyType({})
+SINGLE_ROUTES: Final = tuple(_SINGLE)
+"""The routes of what stands alone."""
 TURN_ROUTES: Final = (*_DIALECTS, "/v1beta/models/MODEL:generateContent")
 """The routes that the turns of runs are posted to, as a person reads them."""
 
 
-def dialect_for(path: str, query: bytes = b"") -> Dialect | None:
+def dialect_for(path: str, query: bytes = b"", headers: Mapping[bytes, bytes] = _NO_HEADERS) -> Dialect | None:
     """Return the dialect of the turns that are posted to a path, None where none are.
 
     Args:
         path: percent-decoded.
         query: without its question mark. It only matters to how an answer is written, not to how a failure is.
+        headers: by name; they matter as the query does.
     """
     dialect = _DIALECTS.get(path) or _SINGLE.get(path)
     if dialect is None and is_called(path):
-        return _GEMINI_EVENTS if wants_events(query) else _GEMINI_ARRAYS
+        return _gemini(query, headers)
     if dialect is None and is_counted(path):
         return _GEMINI_COUNTS
     return dialect
+
+
+def _gemini(query: bytes, headers: Mapping[bytes, bytes]) -> Dialect:
+    if not wants_events(query):
+        return _GEMINI_ARRAYS
+    client = headers.get(b"x-goog-api-client", b"")
+    return _GEMINI_EVENTS_ALONE if _READS_EVENTS_ALONE in client else _GEMINI_EVENTS
 
 
 def dialect_at(path: str, headers: Container[bytes] = ()) -> Dialect:

@@ -23,7 +23,7 @@ from luftpause.core.scheduling.events import FirstTokenSeen, TurnAbandoned, Turn
 from luftpause.ports.asgi import Answering, Running
 from luftpause.ports.engines import EngineBrokeError, EngineUnreachableError, Exchange, Header, Sink
 from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, TurnRefusedError
-from luftpause.services.dataplane.answers import send_body, send_failure
+from luftpause.services.dataplane.answers import say_last, send_body, send_failure
 from luftpause.services.dataplane.counts import GONE
 from luftpause.services.dataplane.endings import (
     BUSY,
@@ -252,7 +252,7 @@ class TurnCourse(Sink, Answering, Waiting):
         if is_last and not answer.broke_off:
             self._end(answer)
             self._over = True
-            line.end(data)
+            say_last(line, self._dialect, data, has_failed=answer.back is not None and bool(answer.back.failure))
             return True
         if answer.done:
             self._end(answer)
@@ -363,7 +363,7 @@ class TurnCourse(Sink, Answering, Waiting):
         self._counts.answered(str(failure.status))
         if self._head_sent:
             await self.room()
-            self._call.line.end(self._dialect.error_event(failure))
+            say_last(self._call.line, self._dialect, self._dialect.error_event(failure), has_failed=True)
         else:
             await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
 

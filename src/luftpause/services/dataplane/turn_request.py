@@ -101,7 +101,7 @@ def _course(
     standing, harness = read.standing, read.harness
     found = target.dialect.peek(target.path, body, with_identity=standing.run is None and not harness.session)
     said = None
-    if standing.run is None and not harness.session and not found.tool_calls and found.shape.in_run:
+    if standing.run is None and not harness.session and found.shape.in_run and not around.turns.gave(found.tool_calls):
         said = said_in(target.dialect.conversation(body), f"{standing.caller}\0{found.model}")
     offer = _offer(around, standing, harness, found, said, body)
     if around.settings.measures_pictures and (pictures := pictures_in(body, target.dialect.name)).tokens:

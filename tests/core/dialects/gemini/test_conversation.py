@@ -111,11 +111,19 @@ def test_what_says_nothing_is_left_out() -> None:
     assert said == [{"role": "user", "content": "go\n\non"}]
 
 
+def test_what_googles_tools_did_is_left_out_since_the_text_tells_of_it() -> None:
+    did: tuple[Object, ...] = ({"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}})
+    searched: tuple[Object, ...] = ({"toolCall": {"toolType": "GOOGLE_SEARCH_WEB"}}, {"toolResponse": {"response": {}}})
+    said = messages_of(user(text("go")), model(*did, text("It is 1."), *searched), user(text("on")))
+    assert [message["content"] for message in said] == ["go", "It is 1.", "on"]
+    only = messages_of(user(text("go")), model(*did), user(text("on")))
+    assert only == [{"role": "user", "content": "go\n\non"}]
+
+
 @pytest.mark.parametrize(
     ("contents", "what"),
     [
         ([{"role": "system", "parts": [text("x")]}], "the role 'system'"),
-        ([model({"executableCode": {"code": "1"}})], "the model holds executable_code"),
         ([user({"toolResponse": {}})], "the user holds tool_response"),
         ([user(call("look"))], "the user holds function_call"),
         ([model({"inlineData": {"mimeType": "image/png"}})], "the model holds inline_data"),

@@ -26,6 +26,21 @@ def test_members_may_be_written_in_either_case_and_the_clients_own_stay_as_they_
     assert request.tools == [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"x_y": 1}}]}]
 
 
+def test_one_of_a_list_may_stand_for_it_as_in_googles_own_examples() -> None:
+    declaration = {"name": "look", "parameters": {"type": "OBJECT", "properties": {"parts": {"type": "STRING"}}}}
+    bare = {
+        "system_instruction": {"parts": {"text": "Help."}},
+        "contents": {"role": "user", "parts": {"text": "hi"}},
+        "tools": {"function_declarations": declaration},
+    }
+    listed = {
+        "systemInstruction": {"parts": [{"text": "Help."}]},
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [declaration]}],
+    }
+    assert read_request(json.dumps(bare).encode()) == read_request(json.dumps(listed).encode())
+
+
 def test_half_of_a_surrogate_pair_is_replaced() -> None:
     (content,) = read_request(rb'{"contents": [{"parts": [{"text": "a\ud83d \ud83d\ude00 \\ud83d"}]}]}').contents
     assert [part.text for part in content.parts or ()] == ["a\ufffd \U0001f600 \\ud83d"]

@@ -20,6 +20,9 @@ BETWEEN: Final = "\n\n"
 _ALONE: Final = ("output", "error")
 """Where a result has one of these members only, its value is the result."""
 
+_OF_GOOGLES_TOOLS: Final = ("executable_code", "code_execution_result", "tool_call", "tool_response")
+"""What tools did that run at Google: what the model made of it stands in its text."""
+
 _Said: TypeAlias = dict[str, object]
 
 
@@ -56,6 +59,8 @@ class _Conversation:
     def add_model(self, parts: Iterable[Part]) -> None:
         """Add a message of the model."""
         for part in parts:
+            if _kind(part) in _OF_GOOGLES_TOOLS:
+                continue
             self._messages += self._user.taken()
             if part.function_call is not None:
                 self._add_call(part.function_call)

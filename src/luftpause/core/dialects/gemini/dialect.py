@@ -34,13 +34,16 @@ from luftpause.core.model.ids import ToolCallId
 
 
 class Gemini:
-    """A `TranslatedDialect`. Its streams come as server-sent events or, where those are not asked for, as one array."""
+    """A `TranslatedDialect`. Its streams come as server-sent events or, where those are not asked for, as one array.
+
+    `sign` is what its clients bear while there is nothing to say.
+    """
 
     name: Final = "gemini"
-    ping: Final = BLANK
 
-    def __init__(self, *, events: bool) -> None:
+    def __init__(self, *, events: bool, sign: bytes = BLANK) -> None:
         self._events = events
+        self.ping: Final = sign
         self.stream_type: Final = EVENT_STREAM if events else b"application/json"
 
     def peek(self, path: str, body: bytes, *, with_identity: bool) -> Peek:
@@ -90,13 +93,13 @@ class Gemini:
 
     def translate(self, path: str, body: bytes, turn: str = "") -> "GeminiTranslation":
         """See `TranslatedDialect.translate`."""
-        return GeminiTranslation(path, body, turn, events=self._events)
+        return GeminiTranslation(path, body, turn, events=self._events, sign=self.ping)
 
 
 class GeminiTranslation:
     """A `Translation`."""
 
-    def __init__(self, path: str, body: bytes, turn: str, *, events: bool) -> None:
+    def __init__(self, path: str, body: bytes, turn: str, *, events: bool, sign: bytes) -> None:
         asked, request = called(path), read_request(body)
         self.request: Final = msgspec.json.encode(chat_request(asked, request))
         self.left_out: Final = tuple(dict.fromkeys(googles_tools(request.tools or ())))
@@ -105,7 +108,7 @@ class GeminiTranslation:
         thinking = None if config is None else config.thinking_config
         thoughts = thinking is not None and thinking.include_thoughts is True
         answer = Answer(self._ids, model=asked.model, thoughts=thoughts)
-        self._back = StreamBack(answer, events=events) if asked.stream else WholeBack(answer)
+        self._back = StreamBack(answer, events=events, sign=sign) if asked.stream else WholeBack(answer)
 
     @property
     def failure(self) -> str:

@@ -31,6 +31,8 @@ from luftpause.core.model.turns import Usage
 
 BLANK: Final = b"\n"
 """Says nothing, in either form of a stream. Google's own clients, Python and Node, die of a comment."""
+EMPTY_EVENT: Final = b"data: {}\n\n"
+"""Says nothing to those who read events and nothing between them."""
 
 PIECES_PER_BLANK: Final = 32
 """A model that thinks for a client that does not want to read it still shows that it lives."""
@@ -168,12 +170,16 @@ def _counts(usage: Usage) -> _Members:
 
 
 class StreamBack:
-    """Turns a stream into a stream, of events or as one array. It ends exactly once: with a reason or an error."""
+    """Turns a stream into a stream, of events or as one array. It ends exactly once: with a reason or an error.
 
-    def __init__(self, answer: Answer, *, events: bool) -> None:
+    `sign` is what it writes while there is nothing to say.
+    """
+
+    def __init__(self, answer: Answer, *, events: bool, sign: bytes) -> None:
         self._reader = ChatStreamReader()
         self._answer = answer
         self._events = events
+        self._sign = sign
         self._written: list[bytes] = []
         self._begun = False
         self._over = False
@@ -212,7 +218,7 @@ class StreamBack:
     def _show_life(self) -> None:
         self._silent += 1
         if self._silent % PIECES_PER_BLANK == 0:
-            self._written.append(BLANK)
+            self._written.append(self._sign)
 
     def _end(self, *, done: bool) -> None:
         if self._over:

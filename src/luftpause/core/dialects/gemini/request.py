@@ -181,6 +181,8 @@ def unspeakable(what: str) -> BadRequestError:
 
 _ANY: Final = msgspec.json.Decoder()
 _CLIENTS: Final = ("args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema")
+_LISTS: Final = ("contents", "parts", "tools", "functionDeclarations")
+"""Where there is one of it, it may stand alone: Google's own examples write so."""
 _SNAKE: Final = re.compile(r"(?<=[a-z])_([a-z])")
 
 
@@ -195,5 +197,6 @@ def _camel_members(value: object) -> object:
     members: Members = {}
     for name, inner in cast("Members", value).items():
         known = _SNAKE.sub(lambda found: found[1].upper(), name).removeprefix("_")
-        members[known] = inner if known in _CLIENTS else _camel_members(inner)
+        own = inner if known in _CLIENTS else _camel_members(inner)
+        members[known] = [own] if known in _LISTS and isinstance(own, dict) else own
     return members
