@@ -279,7 +279,7 @@ class Draft:
         self.is_review_due |= self.residency.is_pressed
 
     def discharge(self, turn: Turn, seat: Seat | None = None, change: Change = (0, 0)) -> None:
-        """The inverse of `charge`, with what its answer taught: a seat for its replica, a change of what it was worth."""
+        """The inverse of `charge`, with what its answer taught: its replica's seat, a change of what it was worth."""
         arrival = turn.arrival
         self.turns = self.turns.delete(arrival.turn)
         replica = self.replicas[turn.replica]
