@@ -25,7 +25,7 @@ class Tally:
         at, bounds = 0, self._bounds
         while at < len(bounds) and bounds[at] < value:  # most values are small: bisecting takes longer
             at += 1
-        self._counts[at] += 1
+        self._counts[at] = self._counts[at] + 1  # in place, it would be boxed
         self._sum += value
 
     @property

@@ -78,3 +78,10 @@ def test_too_many_who_rest_are_forgotten_at_once() -> None:
     told = told.placed(payer, 5000).ended(payer).settled()
     assert not told.resting
     assert set(told.of) == {BOB, BX}
+
+
+def test_a_turn_that_ends_for_another_worth_is_one_that_was_settled_and_then_ended() -> None:
+    busy = Standings(clock=0).placed(AX, 1, (50, 50), 9).placed(AX, 2, (10, 20), 5).placed(BX, 3, (7, 7), 1)
+    for change in ((0, 0), (12, 30), (-5, -40)):
+        for told in (busy, busy.ended(BX, 1), busy.ended(AX, 9), busy.ended(AX, 9).queued(BX, 4)):
+            assert told.ended(AX, 5, change) == told.settled_service(AX, change).ended(AX, 5)

@@ -1,5 +1,6 @@
 """What each tool teaches, and who is out on it."""
 
+from bisect import bisect_right
 from itertools import pairwise
 
 import pytest
@@ -52,6 +53,11 @@ def test_bounds_grow_from_a_moment_to_hours() -> None:
     assert [bucket_of(seconds) for seconds in (0.0, 1 / 32, 1e9)] == [0, 1, BUCKETS - 1]
     assert sum(PRIOR) == pytest.approx(PRIOR_WEIGHT)
     assert min(PRIOR) > 0
+
+
+@given(st.floats() | st.sampled_from(BOUNDS_S))
+def test_a_duration_falls_into_the_last_bucket_that_begins_no_later(seconds: float) -> None:
+    assert bucket_of(seconds) == bisect_right(BOUNDS_S, seconds)
 
 
 @given(PAUSES)

@@ -124,15 +124,23 @@ def choose(among: Iterable[Replica], service_class: ServiceClass, home: ReplicaI
     Fewest turns in flight, foreign ones too, then home, then fewest turns ever placed, then declared first.
     """
     best: Replica | None = None
-    best_rank = (0, False, 0, 0)
+    least = 0
     for replica in among:
         busy = replica.in_flight + replica.foreign
-        if (best is not None and busy > best_rank[0]) or not has_room(replica, service_class):
+        if (best is not None and busy > least) or not has_room(replica, service_class):
             continue
-        rank = (busy, replica.replica != home, replica.placed, replica.order)
-        if best is None or rank < best_rank:
-            best, best_rank = replica, rank
+        if best is None or busy < least or _goes_first(replica, best, home):
+            best, least = replica, busy
     return best
+
+
+def _goes_first(replica: Replica, other: Replica, home: ReplicaId | None) -> bool:
+    """Say whether the first of two that are equally busy should take a turn."""
+    if (replica.replica == home) is not (other.replica == home):
+        return replica.replica == home
+    if replica.placed != other.placed:
+        return replica.placed < other.placed
+    return replica.order < other.order
 
 
 def nearest(among: Iterable[Replica]) -> Replica | None:

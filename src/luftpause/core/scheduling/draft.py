@@ -13,12 +13,14 @@ from luftpause.core.scheduling.actions import Action
 from luftpause.core.scheduling.affinity import away_from, candidates, delisted, enlisted, keeps_room, pool_of, tied_to
 from luftpause.core.scheduling.events import TurnArrived
 from luftpause.core.scheduling.families import entered
+from luftpause.core.scheduling.known import found
 from luftpause.core.scheduling.lanes import Away, Line, stepped_out, stood_in
 from luftpause.core.scheduling.parts import followed, recounted
 from luftpause.core.scheduling.residency.uses import absence_of, gone_out, in_line, out_of_line
 from luftpause.core.scheduling.standings import Change, Payer, Standings
-from luftpause.core.scheduling.state import Bucket, Decision, HeldTurn, Pool, Replica, Run, State, Turn
+from luftpause.core.scheduling.state import Bucket, Decision, HeldTurn, Part, Pool, Replica, Run, State, Turn
 from luftpause.core.scheduling.working_set.seats import as_guest, booked_in, keeping, may_open_more, opened, unseated
+from luftpause.core.scheduling.working_set.state import Seat
 
 
 class Draft:
@@ -27,6 +29,8 @@ class Draft:
     __slots__ = (
         "_actions",
         "_before",
+        "_seen",
+        "_seen_in",
         "_stirred",
         "away",
         "children",
@@ -84,6 +88,8 @@ class Draft:
         self.untold: TurnId | None = None
         self._actions: list[Action] = []
         self._stirred: dict[ReplicaId, bool] = {}
+        self._seen: Run | None = None
+        self._seen_in = state.runs
 
     def freeze(self) -> Decision:
         """Return the new state, the old one if nothing changed, and the orders in the sequence they were given in."""
@@ -123,16 +129,6 @@ class Draft:
         if self.held:
             self._stirred[replica.replica] = True
 
-    def close(self, replica: Replica, until: Instant) -> None:
-        """Let a replica take no new turns until then."""
-        self.set_replica(replica._replace(closed_until=until))
-        self.replica_deadlines = self.replica_deadlines.put(replica.replica, self.replica_deadlines.bucket(until))
-
-    def declare(self, replica: Replica) -> None:
-        """Put a declared replica in, and list it under all that it serves."""
-        self.set_replica(replica)
-        self.enlist(replica)
-
     def enlist(self, replica: Replica) -> None:
         """List a replica under all that it serves."""
         self.serving = enlisted(self.serving, self.replicas, replica)
@@ -142,17 +138,21 @@ class Draft:
         if not replica.draining:
             self.serving = delisted(self.serving, replica)
 
-    def drop_replica(self, replica: ReplicaId) -> None:
-        """Take a replica out that is neither declared nor in use."""
-        self.replicas = self.replicas.delete(replica)
+    def run_at(self, part: Part) -> Run | None:
+        """Return what is known of a run with one model, and remember it: most that are looked up are changed next."""
+        seen, runs = self._seen, self.runs
+        if seen is None or self._seen_in is not runs or seen.run != part[0] or seen.model != part[1]:
+            seen = found(runs, part)
+            self._seen, self._seen_in = seen, runs
+        return seen
 
     def set_run(self, run: Run) -> None:
         """Put a run in place of its old self, with its room, its deadline and the pools of its held turns."""
         part = run.part
-        is_new = part not in self.runs
-        old = None if is_new else self.runs[part]
-        self.runs = self.runs.set(part, run)
-        if is_new:
+        old = self.run_at(part)
+        self.runs = self._seen_in = self.runs.set(part, run)
+        self._seen = run
+        if old is None:
             self.models_of = self.models_of.set(run.run, (*self.models_of.get(run.run, ()), run.model))
         self.run_counts = recounted(self.run_counts, self.runs, self.models_of, old, run)
         self.children = entered(self.children, old, run)
@@ -190,23 +190,23 @@ class Draft:
 
     def arrival_of(self, turn: TurnId) -> TurnArrived | None:
         """Return who asked for what with an open turn, in flight or held; None when it is not open."""
-        open_turn: Turn | HeldTurn | None = self.turns.get(turn)
+        open_turn: Turn | HeldTurn | None = found(self.turns, turn)
         if open_turn is None and self.held:
             open_turn = self.held.get(turn)
         return None if open_turn is None else open_turn.arrival
 
     def expect_life(self, peer: PeerId, now: Instant) -> Bucket:
         """Return when an open turn of a dataplane is over if nothing is heard of it; it is looked at by then."""
-        bucket = self._turn_bucket(now)
+        bucket = self.turn_bucket(now)
         if peer not in self.peer_deadlines.bucket_of:
             self.peer_deadlines = self.peer_deadlines.put(peer, bucket)
         return bucket
 
     def renew(self, turns: Iterable[TurnId], now: Instant) -> None:
         """Note a sign of life of those turns that are open. Most signs are too close to the last to move a deadline."""
-        bucket = self._turn_bucket(now)
+        bucket = self.turn_bucket(now)
         for turn in turns:
-            flies = self.turns.get(turn)
+            flies = found(self.turns, turn)
             if flies is not None:
                 if flies.over_in != bucket:
                     self.turns = self.turns.set(turn, flies._replace(over_in=bucket))
@@ -278,23 +278,24 @@ class Draft:
         self._set_standings(self.standings.placed(payer, turn.seq, service, turn.tokens), payer)
         self.is_review_due |= self.residency.is_pressed
 
-    def discharge(self, turn: Turn) -> None:
-        """The exact inverse of `charge`, but for the count of turns ever placed."""
+    def discharge(self, turn: Turn, seat: Seat | None = None, change: Change = (0, 0)) -> None:
+        """The inverse of `charge`, with what its answer taught: its replica's seat, a change of what it was worth."""
         arrival = turn.arrival
         self.turns = self.turns.delete(arrival.turn)
         replica = self.replicas[turn.replica]
         if replica.in_flight == 1 and not replica.declared and replica.spec is not None:
-            self.drop_replica(turn.replica)
+            self.replicas = self.replicas.delete(turn.replica)
         else:
+            seat = replica.seat if seat is None else seat
             lighter = replica._replace(
                 in_flight=replica.in_flight - 1,
                 batch=replica.batch - (arrival.service_class is ServiceClass.BATCH),
                 returning=replica.returning - turn.returning,
-                seat=unseated(replica.seat, turn) if turn.tokens else replica.seat,
+                seat=unseated(seat, turn) if turn.tokens else seat,
             )
             self.set_replica(lighter)
         payer = arrival.principal, arrival.caller
-        self._set_standings(self.standings.ended(payer, turn.tokens), payer)
+        self._set_standings(self.standings.ended(payer, turn.tokens, change), payer)
         self.is_review_due |= self.residency.is_pressed
 
     def settle(self, payer: Payer, change: Change, tokens: int = 0) -> None:
@@ -362,7 +363,8 @@ class Draft:
             working_set=self.working_set,
         )
 
-    def _turn_bucket(self, now: Instant) -> Bucket:
+    def turn_bucket(self, now: Instant) -> Bucket:
+        """Return when an open turn is over that was heard of now."""
         return self.peer_deadlines.bucket(now + self.limits.turn_timeout_s)
 
     def _follow_pause(self, model: ModelName, old: Run | None, new: Run | None) -> None:
@@ -376,10 +378,8 @@ class Draft:
             self.replicas = self.replicas.set(after.replica, after._replace(kept=after.kept + 1))
 
     def _keep_tokens(self, before: Run | None, after: Run | None) -> None:
-        for run, sign in ((before, -1), (after, 1)):
-            home = None if run is None or not run.kept else keeping(self.replicas, run, sign)
-            if home is not None:
-                self.set_replica(home)
+        for home in keeping(self.replicas, before, after):
+            self.set_replica(home)
 
     def _set_standings(self, standings: Standings, payer: Payer) -> None:
         """Put the standings of a payer's parties in place of the old ones, and move those that wait."""

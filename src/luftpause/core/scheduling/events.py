@@ -7,7 +7,7 @@ that it belongs to, where somebody traces: for those who read the events, no pol
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import (
@@ -26,6 +26,10 @@ from luftpause.core.model.replicas import EngineKind, Load, Priorities, ReplicaK
 from luftpause.core.model.traces import TraceContext
 from luftpause.core.model.turns import ServiceClass, TurnShape, Usage
 from luftpause.core.scheduling.residency.events import ModelReport
+
+_IN_RUN: Final = TurnShape.IN_RUN
+_ASIDE: Final = TurnShape.ASIDE
+"""Those of `TurnShape.in_run`, which runs in Python."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,7 @@ class TurnArrived:
     @property
     def in_run(self) -> bool:
         """Whether it changes a run: single-pass turns never do."""
-        return self.kind is ReplicaKind.GENERATIVE and self.shape.in_run
+        return self.kind is ReplicaKind.GENERATIVE and (self.shape is _IN_RUN or self.shape is _ASIDE)
 
     @property
     def text_bytes(self) -> int:

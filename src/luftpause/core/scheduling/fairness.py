@@ -36,7 +36,7 @@ def drain(draft: Draft, now: Instant) -> None:
 
 def somebody_waits(draft: Draft, pool: Pool, service_class: ServiceClass) -> bool:
     """Say whether a turn of the class is held in a pool: then none of the pool's replicas has room for another."""
-    return (service_class, pool) in draft.queue_bits
+    return bool(draft.queue_bits) and (service_class, pool) in draft.queue_bits
 
 
 class _Queue:

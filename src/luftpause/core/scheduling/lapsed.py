@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from luftpause.core.model.ids import Instant, PeerId, TurnId
 from luftpause.core.scheduling.adopting import adopt
 from luftpause.core.scheduling.draft import Draft
-from luftpause.core.scheduling.state import LAPSED_MAX, Run, Turn, at_work
+from luftpause.core.scheduling.parts import at_work
+from luftpause.core.scheduling.state import LAPSED_MAX, Run, Turn
 
 
 def remember(draft: Draft, turns: Iterable[Turn]) -> None:
@@ -38,7 +39,7 @@ def revive(draft: Draft, turns: Iterable[TurnId], now: Instant) -> None:
         adopt(draft, turn._replace(seq=draft.take_seq(), over_in=over_in))
         if turn.in_run:
             run = draft.runs[turn.arrival.part]
-            draft.set_run(at_work(run)._replace(turns=(*run.turns, name)))
+            draft.set_run(at_work(run, name, run.home, run.home_epoch))
 
 
 def leave_run(draft: Draft, run: Run) -> None:

@@ -8,10 +8,10 @@ from typing import Final, TypeAlias
 
 from immutables import Map
 
-from luftpause.core.model.ids import ModelName, RunId
+from luftpause.core.model.ids import ModelName, ReplicaId, RunId, TurnId
 from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.events import RunPhase
-from luftpause.core.scheduling.state import Part, Run, State
+from luftpause.core.scheduling.state import Part, Run, State, without
 from luftpause.core.scheduling.tool_history import Tools
 
 Seen: TypeAlias = tuple[RunPhase, ServiceClass]
@@ -61,9 +61,9 @@ def recounted(
         return counts
     changed = list(counts)
     if before < _NOT_SEEN:
-        changed[before] -= 1
+        changed[before] = changed[before] - 1  # in place, it would be boxed
     if after < _NOT_SEEN:
-        changed[after] += 1
+        changed[after] = changed[after] + 1
     return tuple(changed)
 
 
@@ -72,6 +72,21 @@ def _rank_of(run: Run | None) -> int:
     if run is None:
         return _NOT_SEEN
     return (0 if run.turns else 2 if run.paused else 4) + (run.service_class is _BATCH)
+
+
+def at_work(run: Run, turn: TurnId, home: ReplicaId | None, epoch: int) -> Run:
+    """Return a run with a turn in flight, at home there: it is out on no tool, and no place is kept for it."""
+    return run._replace(
+        home=home,
+        home_epoch=epoch,
+        turns=(*run.turns, turn),
+        held=without(run.held, turn),
+        replied=False,
+        out_on=None,
+        kept=0,
+        kept_until=None,
+        loose=False,
+    )
 
 
 def followed(tools: Tools, old: Run | None, new: Run | None) -> Tools:

@@ -6,11 +6,12 @@ from luftpause.core.scheduling.admission import queue_cap
 from luftpause.core.scheduling.affinity import returns_to, why_placed
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived
+from luftpause.core.scheduling.parts import at_work
 from luftpause.core.scheduling.residency.kv_state import NO_SEAT, Seat
 from luftpause.core.scheduling.residency.leases import root_of
 from luftpause.core.scheduling.residency.parking import seat
 from luftpause.core.scheduling.residency.uses import used
-from luftpause.core.scheduling.state import HeldTurn, Replica, Run, Turn, at_work, without
+from luftpause.core.scheduling.state import HeldTurn, Replica, Run, Turn
 from luftpause.core.scheduling.working_set.books import booked, watch
 from luftpause.core.scheduling.working_set.priorities import priority_of
 
@@ -51,9 +52,7 @@ def place(
         draft.residency = used(draft.residency, replica.replica, root)
         there = seat(draft, arrival, run, replica)
     if run is not None:
-        turns, held_still = (*run.turns, arrival.turn), without(run.held, arrival.turn)
-        run = run._replace(home=replica.replica, home_epoch=replica.epoch, turns=turns, held=held_still)
-        draft.set_run(at_work(run))
+        draft.set_run(at_work(run, arrival.turn, replica.replica, replica.epoch))
     draft.order(ordered(draft, turn, there))
 
 

@@ -44,7 +44,8 @@ def add(draft: Draft, spec: ReplicaSpec, now: Instant) -> None:
         known = _open_for_all(draft, known)
         _withdraw(draft, known)
         fresh = _reborn(known, seq)._replace(spec=spec, seen_healthy=False, engine=spec.engine)
-    draft.declare(fresh)
+    draft.set_replica(fresh)
+    draft.enlist(fresh)
     watch(draft, spec.replica)
     if known is not None and known.spec is not None:
         _settle(draft, spec.replica, known.spec, now)
@@ -61,7 +62,7 @@ def remove(draft: Draft, replica: ReplicaId, now: Instant) -> None:
     if known.in_flight:
         draft.set_replica(_reborn(known, draft.take_seq())._replace(declared=False))
     else:
-        draft.drop_replica(replica)
+        draft.replicas = draft.replicas.delete(replica)
     _settle(draft, replica, spec, now)
 
 
@@ -161,7 +162,8 @@ def leave_alone(draft: Draft, event: TurnFailed, now: Instant) -> None:
         return
     if replica.closed_until is None and takes_turns(replica):
         replica = replica._replace(window=after_refusal(replica))
-    draft.close(replica, until)
+    draft.set_replica(replica._replace(closed_until=until))
+    draft.replica_deadlines = draft.replica_deadlines.put(replica.replica, draft.replica_deadlines.bucket(until))
 
 
 def set_ready(draft: Draft, replica: ReplicaId) -> None:

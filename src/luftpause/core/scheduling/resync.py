@@ -7,8 +7,9 @@ from luftpause.core.scheduling.ages import instant_before
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import KnownRun, OpenTurn, PeerResynced, RunPhase, TurnArrived
 from luftpause.core.scheduling.lanes import open_turns
+from luftpause.core.scheduling.parts import at_work
 from luftpause.core.scheduling.reasons import PlacedBecause
-from luftpause.core.scheduling.state import Run, Turn, at_work
+from luftpause.core.scheduling.state import Run, Turn
 from luftpause.core.scheduling.turns import end, leave_queue
 from luftpause.core.scheduling.working_set.books import kept_since
 from luftpause.core.scheduling.working_set.growing import told_charge
@@ -85,9 +86,8 @@ def _adopt_turn(draft: Draft, peer: PeerId, known: OpenTurn, now: Instant) -> No
                 ended_at=now,
                 parent=known.parent,
             )
-        turns = (*run.turns, known.turn)
         # Somebody else told that it is paused. It came back since, nobody knows when: that teaches nothing.
-        draft.set_run(at_work(run)._replace(turns=turns, home=known.replica, home_epoch=replica.epoch))
+        draft.set_run(at_work(run, known.turn, known.replica, replica.epoch))
 
 
 def _adopt_run(draft: Draft, known: KnownRun, now: Instant) -> None:

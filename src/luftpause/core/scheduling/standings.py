@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 from immutables import Map
 
 from luftpause.core.model.ids import CallerId, PrincipalId
+from luftpause.core.scheduling.known import found
 
 Payer: TypeAlias = tuple[PrincipalId, CallerId]
 """A caller label below the principal who used it: two principals never share a caller."""
@@ -81,7 +82,7 @@ class Standings(NamedTuple):
 
     def tokens_of(self, party: Party) -> int:
         """Return what a party's turns in flight are charged with."""
-        account = self.of.get(party)
+        account = found(self.of, party)
         return 0 if account is None else account.tokens
 
     def queued(self, payer: Payer, seq: int) -> "Standings":
@@ -102,7 +103,7 @@ class Standings(NamedTuple):
             own, resting = _placed(of, resting, payer, (1, seq), 0, tokens)
             return Standings(_changed(of, payer, above, own), self.waiting, resting, self.tokens + tokens, None, clocks)
         above, resting = _placed(of, resting, principal, (service[0], seq), clock, tokens)
-        had, known = above.standing[0] - service[0], clocks.get(principal, 0)
+        had, known = above.standing[0] - service[0], found(clocks, principal) or 0
         clock = max(had, clock)
         own, resting = _placed(of, resting, payer, (service[1], seq), known, tokens)
         had = own.standing[0] - service[1]
@@ -120,10 +121,10 @@ class Standings(NamedTuple):
         changed = _changed(of, payer, above, own)
         return Standings(changed, self.waiting, self.resting, self.tokens + tokens, self.clock, self.clocks)
 
-    def ended(self, payer: Payer, tokens: int = 0) -> "Standings":
-        """Note that a turn of a payer in flight ended."""
-        above, resting = self._ended(self.resting, payer[0], tokens)
-        own, resting = self._ended(resting, payer, tokens)
+    def ended(self, payer: Payer, tokens: int = 0, change: Change = (0, 0)) -> "Standings":
+        """Note that a turn of a payer in flight ended, and was worth more, or less, than was thought."""
+        above, resting = self._ended(self.resting, payer[0], tokens, change[0])
+        own, resting = self._ended(resting, payer, tokens, change[1])
         of = _changed(self.of, payer, above, own)
         return Standings(of, self.waiting, resting, self.tokens - tokens, self.clock, self.clocks)
 
@@ -158,12 +159,11 @@ class Standings(NamedTuple):
             of, resting = of.delete(party), resting.set(party, account.standing)
         return Standings(of, self.waiting - (not held), resting, self.tokens, self.clock, self.clocks)
 
-    def _ended(self, resting: Resting, party: Party, tokens: int) -> tuple[Account | None, Resting]:
+    def _ended(self, resting: Resting, party: Party, tokens: int, change: int) -> tuple[Account | None, Resting]:
         """Return a party's account with one turn in flight less, None where no turn is left; and who rests then."""
         account = self.of[party]
         had, served = account.standing
-        if self.clock is None:
-            had -= 1
+        had += -1 if self.clock is None else change
         if account.flying > 1 or account.waiting:
             ended = Account((had, served), account.flying - 1, account.waiting, account.tokens - tokens)
             return ended, resting
@@ -192,7 +192,7 @@ def _placed(
     of: Accounts, resting: Resting, party: Party, service: Standing, clock: int, tokens: int
 ) -> tuple[Account, Resting]:
     """Return a party's account with one more turn, and who rests then. `service`: what it had of that, and when."""
-    account = of.get(party)
+    account = found(of, party)
     if account is not None:
         standing = account.standing[0] + service[0], service[1]
         return Account(standing, account.flying + 1, account.waiting, account.tokens + tokens), resting

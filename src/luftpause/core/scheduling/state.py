@@ -387,14 +387,11 @@ def empty_state(limits: Limits) -> State:
     )
 
 
-def at_work(run: Run) -> Run:
-    """Return a run that is out on no tool, and for which no place is kept: it has a turn in flight."""
-    return run._replace(replied=False, out_on=None, kept=0, kept_until=None, loose=False)
-
-
 def without(turns: tuple[TurnId, ...], turn: TurnId) -> tuple[TurnId, ...]:
     """Return the turns but for one, which need not be among them."""
     if turn not in turns:
         return turns
+    if len(turns) == 1:
+        return ()
     position = turns.index(turn)
     return turns[:position] + turns[position + 1 :]

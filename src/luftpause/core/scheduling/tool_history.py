@@ -11,7 +11,6 @@ each observation is given a greater one.
 Knows no run and no rule: `draft.py` says what happened, `tool_returns.py` what follows from it.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from math import ceil, ldexp, sqrt
@@ -85,7 +84,14 @@ NOTHING_HEARD: Final = History(0, _NOTHING, _NOTHING, 1.0, Instant(0.0))
 
 def bucket_of(seconds: float) -> int:
     """Return the bucket that a duration falls in: each holds its lower bound."""
-    return bisect_right(BOUNDS_S, seconds)
+    low, high = 0, len(BOUNDS_S)
+    while low < high:  # compiled, this takes a third of what `bisect` takes to look at what it is given
+        middle = (low + high) // 2
+        if seconds < BOUNDS_S[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def taught(history: History, seconds: float, now: Instant, *, is_lost: bool = False) -> History:
@@ -93,9 +99,9 @@ def taught(history: History, seconds: float, now: Instant, *, is_lost: bool = Fa
     returns, losses, unit = history.returns, history.losses, history.unit
     if unit > _UNIT_MAX:
         returns, losses, unit = tuple(each / unit for each in returns), tuple(each / unit for each in losses), 1.0
-    bucket = bisect_right(BOUNDS_S, seconds)
+    bucket = bucket_of(seconds)
     weights = list(losses if is_lost else returns)
-    weights[bucket] += unit
+    weights[bucket] = weights[bucket] + unit
     if is_lost:
         return History(history.returned, returns, tuple(weights), unit * _GROWTH, now)
     return History(history.returned + 1, tuple(weights), losses, unit * _GROWTH, now)
@@ -178,7 +184,7 @@ class Tools(NamedTuple):
     def _running(self, of_tool: Map[int, int], now: Instant) -> list[tuple[float, int]]:
         sums: dict[int, tuple[int, int]] = {}
         for step, count in of_tool.items():
-            bucket = bisect_right(BOUNDS_S, now - step * self.step_s)
+            bucket = bucket_of(now - step * self.step_s)
             steps, runs = sums.get(bucket, (0, 0))
             sums[bucket] = steps + step * count, runs + count
         return [(max(0.0, now - steps / runs * self.step_s), runs) for _, (steps, runs) in sorted(sums.items())]

@@ -5,7 +5,6 @@ it. Who was given up, and who is out now, was seen that long and no longer: it c
 not at all in later ones. Within a bucket survival falls in a straight line.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from math import exp, log
 from typing import Final, NamedTuple
@@ -104,6 +103,6 @@ def return_law(history: History, running: Sequence[tuple[float, int]] = ()) -> R
 
 def _place(seconds: float) -> tuple[int, float]:
     """Return the bucket of a duration below LAST_S, and how far into it that is, 0 to 1."""
-    bucket = bisect_right(BOUNDS_S, seconds)
+    bucket = bucket_of(seconds)
     low, high = _EDGES_S[bucket], _EDGES_S[bucket + 1]
     return bucket, (max(0.0, seconds) - low) / (high - low)

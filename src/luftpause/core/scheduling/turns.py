@@ -52,21 +52,21 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     policy = draft.limits.working_set
     if policy is not None and policy.trees:
         arrival = as_in_its_tree(draft, arrival)
-        if arrival.in_run and let_go_above(draft, arrival):
+        if arrival.parent is not None and arrival.in_run and let_go_above(draft, arrival):
             drain(draft, now)  # those who waited for that room come first
     run = _run_of(draft, arrival, now)
     arrived_at = instant_before(now, arrival.age_s)
     if run is not None:
         run = _back(draft, run, arrived_at, now)
     pool = pool_of(draft.replicas, run, arrival)
-    need = need_of(draft, arrival, run)
-    chosen = _choose(draft, arrival, run, pool, need, now)
+    chosen = _choose(draft, arrival, run, pool, now)
     if chosen is not None:
         place(draft, arrival, run, chosen, now)
         return
     over_in = draft.expect_life(arrival.peer, now)
     away = away_from(draft.replicas, run, pool)
     ranked = ranked_at(draft, arrival, run, arrived_at) if policy is not None and policy.trees else arrived_at
+    need = need_of(draft, arrival, run)
     little = is_guest(draft, arrival, need)
     held = HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, over_in, away, need, little=little)
     _wait(draft, held, run, now)
@@ -123,14 +123,16 @@ def is_news(state: State, turn: TurnId, now: Instant) -> bool:
 
 def hear(draft: Draft, turn: TurnId, now: Instant) -> None:
     """Take in the first token of a turn; an unknown turn changes nothing."""
-    draft.renew((turn,), now)
-    in_flight = draft.turns.get(turn)
+    in_flight = known(draft.turns, turn)
     if in_flight is not None and in_flight.returning:
-        draft.turns = draft.turns.set(turn, in_flight._replace(returning=False))
+        over_in = draft.turn_bucket(now)
+        draft.turns = draft.turns.set(turn, in_flight._replace(returning=False, over_in=over_in))
         replica = draft.replicas[in_flight.replica]
         draft.set_replica(replica._replace(returning=replica.returning - 1))
     elif in_flight is not None and in_flight.tokens and in_flight.first_s is None:
         note_first_token(draft, in_flight, now)
+    else:
+        draft.renew((turn,), now)
 
 
 def leave_queue(draft: Draft, turn: TurnId, now: Instant) -> HeldTurn:
@@ -173,16 +175,16 @@ def _why_refused(draft: Draft, arrival: TurnArrived, model: Model | None, now: I
     return why_refused(draft, model, now)
 
 
-def _choose(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int, now: Instant) -> Replica | None:
+def _choose(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, now: Instant) -> Replica | None:
     """Return the replica that takes a turn at once; None when it is to wait."""
-    among = candidates(draft.replicas, draft.serving, pool)
     if arrival.shape is TurnShape.ERRAND:
-        return nearest(among)
+        return nearest(candidates(draft.replicas, draft.serving, pool))
     if draft.limits.working_set is not None:
-        return where_now(draft, arrival, run, pool, need, now)
+        return where_now(draft, arrival, run, pool, now)
     if somebody_waits(draft, pool, arrival.service_class):
         return None
     home = None if run is None else bound_to(draft.replicas, run)
+    among = candidates(draft.replicas, draft.serving, pool)
     chosen = choose(among, arrival.service_class, None if home is None else home.replica)
     if chosen is None and home is not None and run is not None and pool == home.replica:
         return home if returns_to(run, home) and takes_back(home) else None
@@ -234,8 +236,8 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
     """Return the run as this arrival makes it, None for a turn that is in no run. A new run is not stored yet."""
     if not arrival.in_run:
         return None
-    part = arrival.part
-    if part not in draft.runs:
+    before = draft.run_at(arrival.part)
+    if before is None:
         return Run(
             run=arrival.run,
             model=arrival.model,
@@ -245,7 +247,6 @@ def _run_of(draft: Draft, arrival: TurnArrived, now: Instant) -> Run | None:
             ended_at=now,
             parent=arrival.parent,
         )
-    before = draft.runs[part]
     parent = before.parent if arrival.parent is None else arrival.parent
     if before.service_class is arrival.service_class and before.caller == arrival.caller and before.parent == parent:
         return before
@@ -262,13 +263,15 @@ def _end_in_flight(draft: Draft, turn: Turn, now: Instant, finished: TurnFinishe
     arrival, answered = turn.arrival, finished is not None
     if finished is not None:
         _widen(draft, draft.replicas[turn.replica])
-        learn(draft, turn, finished, now)
-    draft.discharge(turn)
+        seat, change = learn(draft, turn, finished, now)
+        draft.discharge(turn, seat, change)
+    else:
+        draft.discharge(turn)
     if draft.residency.of_replica:
         draft.residency = left(draft.residency, turn.replica, now)
     if draft.residency.models:
         parking.leave(draft, turn, finished, now)
-    run = known(draft.runs, arrival.part) if turn.in_run else None
+    run = draft.run_at(arrival.part) if turn.in_run else None
     if run is None:
         return
     turns = without(run.turns, arrival.turn)

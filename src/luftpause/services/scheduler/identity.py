@@ -89,9 +89,9 @@ class RunIdentity:
         known = self._owners.get(run)
         return None if known is None else known[0]
 
-    def learn(self, run: RunId, marks: Iterable[Mark], now: Instant) -> None:
+    def learn(self, run: RunId, marks: Sequence[Mark], now: Instant) -> None:
         """Remember marks of a run. One that another run has too identifies neither; a session goes on in the later."""
-        principal = self.owner(run)
+        principal = self.owner(run) if marks else None
         if principal is None:
             return
         for mark in marks:

@@ -45,7 +45,8 @@ class Keeper(Witness):
     def __init__(self, store: Store, known: Sequence[PeerId] = ()) -> None:
         self.known: Sequence[PeerId] = tuple(known)
         self._store = store
-        self._seen: tuple[State, Instant] | None = None
+        self._seen: State | None = None
+        self._seen_at = Instant(0.0)
         self._peers = tuple(known)
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
@@ -56,7 +57,7 @@ class Keeper(Witness):
     def decided(self, before: State, event: Event, now: Instant, decision: Decision) -> None:
         """See `Witness`."""
         state = decision.state
-        self._seen = state, now
+        self._seen, self._seen_at = state, now
         if self._timer is None and (
             state.tools.histories is not before.tools.histories or state.replicas is not before.replicas
         ):
@@ -102,12 +103,12 @@ class Keeper(Witness):
 
     async def _write(self) -> None:
         try:
-            await asyncio.to_thread(_keep, self._store, self._peers, self._seen)
+            await asyncio.to_thread(_keep, self._store, self._peers, self._seen, self._seen_at)
         except OSError as error:
             if not self._failed:  # once is enough: it will not get better by itself
                 self._failed = True
                 _log.warning("memory_not_kept", extra={"cause": str(error)})
 
 
-def _keep(store: Store, peers: Sequence[PeerId], seen: tuple[State, Instant] | None) -> None:
-    store.write(peers, MemoryRestored() if seen is None else to_remember(*seen))
+def _keep(store: Store, peers: Sequence[PeerId], seen: State | None, at: Instant) -> None:
+    store.write(peers, MemoryRestored() if seen is None else to_remember(seen, at))

@@ -34,7 +34,7 @@ from luftpause.core.scheduling.events import (
     TurnReport,
     WokeUp,
 )
-from luftpause.core.scheduling.known import known
+from luftpause.core.scheduling.known import found, known
 from luftpause.core.scheduling.parts import parts_of
 from luftpause.core.scheduling.reasons import explain
 from luftpause.core.scheduling.residency.actions import DropKv, LoadModel, UnloadModel
@@ -230,12 +230,12 @@ class SchedulerService(SchedulerDesk):
     def _known(self, turn: TurnId) -> TurnArrived | None:
         """Return what is known of a turn that is open already, or was given up and may be."""
         state = self._state
-        found: Turn | HeldTurn | None = state.turns.get(turn)
-        if found is None and state.held:
-            found = state.held.get(turn)
-        if found is None and state.lapsed:
-            found = state.lapsed.get(turn)
-        return None if found is None else found.arrival
+        open_turn: Turn | HeldTurn | None = found(state.turns, turn)
+        if open_turn is None and state.held:
+            open_turn = state.held.get(turn)
+        if open_turn is None and state.lapsed:
+            open_turn = state.lapsed.get(turn)
+        return None if open_turn is None else open_turn.arrival
 
     def _arrival(self, offer: TurnOffer, run: RunId, known: TurnArrived | None) -> TurnArrived:
         """Return an offer as the event that it is; `known` is what is known of its turn already.
@@ -314,13 +314,12 @@ class SchedulerService(SchedulerDesk):
             or state.run_deadlines is not before.run_deadlines
             or state.replica_deadlines is not before.replica_deadlines
             or state.residency is not before.residency
-            or (
-                state.working_set is not before.working_set
-                and state.working_set.next_at() != before.working_set.next_at()
-            )
+            or state.working_set.leases is not before.working_set.leases
+            or state.working_set.silences is not before.working_set.silences
         ):
             self._arm()
-        self._pauses.decided(len(state.runs))
+        if state is not before:
+            self._pauses.decided(len(state.runs))
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, PlaceTurn):  # by far the most of them

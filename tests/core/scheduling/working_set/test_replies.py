@@ -1,8 +1,11 @@
 """How long an agent's answers become, before they are there."""
 
 from dataclasses import replace
+from math import ceil
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.scheduling.working_set.worlds import REPLY, answered, replica, sized, world
 from luftpause.core.model.turns import Usage
@@ -14,6 +17,7 @@ from luftpause.core.scheduling.working_set.replies import (
     CAP_MIN,
     RECENT_MAX,
     RECENT_MIN,
+    SHARE,
     Replies,
     after_cut,
     after_reply,
@@ -32,6 +36,14 @@ def after(*lengths: int) -> Replies:
 def test_too_few_tell_nothing() -> None:
     assert after(*[900] * (RECENT_MIN - 1)).long == 0
     assert after(*[900] * RECENT_MIN).long == 900
+
+
+@given(st.lists(st.integers(0, 40), min_size=RECENT_MIN, max_size=4 * RECENT_MAX))
+def test_it_is_the_same_as_if_all_that_are_remembered_were_sorted_each_time(lengths: list[int]) -> None:
+    recent = lengths[-RECENT_MAX:]
+    known = after(*lengths)
+    assert known.recent == tuple(recent)
+    assert known.long == sorted(recent)[ceil(SHARE * len(recent)) - 1]
 
 
 def test_nine_in_ten_are_no_longer() -> None:

@@ -39,8 +39,9 @@ def gone_idle(asked: Asked, now: Instant) -> Asked:
 def come_back(asked: Asked, seconds: float, now: Instant) -> Asked:
     """Return what is known when a run asks on, so long after its answer."""
     history = asked.history
-    losses = (*history.losses[:-1], max(0.0, history.losses[-1] - history.unit))
-    return asked._replace(history=taught(history._replace(losses=losses), seconds, now))
+    losses = list(history.losses)
+    losses[-1] = max(0.0, losses[-1] - history.unit)
+    return Asked(asked.answers, taught(history._replace(losses=tuple(losses)), seconds, now))
 
 
 def patience_s(asked: Asked, worth_s: float) -> float:

@@ -2,15 +2,19 @@
 
 from typing import Final
 
+from immutables import Map
+
 from luftpause.core.model.charges import Charge
-from luftpause.core.model.ids import Instant, ReplicaId, ToolName
+from luftpause.core.model.ids import Instant, ModelName, ReplicaId, ToolName
 from luftpause.core.model.replicas import ReplicaKind
 from luftpause.core.model.tool_names import A_PERSON
 from luftpause.core.model.turns import TurnShape, Usage
 from luftpause.core.scheduling.affinity import bound_to
 from luftpause.core.scheduling.draft import Draft
 from luftpause.core.scheduling.events import TurnArrived, TurnFinished
+from luftpause.core.scheduling.known import known
 from luftpause.core.scheduling.reasons import PlacedBecause
+from luftpause.core.scheduling.standings import Change
 from luftpause.core.scheduling.state import Run, Turn
 from luftpause.core.scheduling.working_set.askers import Asked, come_back, gone_idle, patience_s
 from luftpause.core.scheduling.working_set.guests import has_little
@@ -22,6 +26,7 @@ from luftpause.core.scheduling.working_set.lengths import after_usage as lengths
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.replies import (
     AGENTS_MAX,
+    Agent,
     Replies,
     after_cut,
     after_reply,
@@ -31,7 +36,7 @@ from luftpause.core.scheduling.working_set.replies import (
 )
 from luftpause.core.scheduling.working_set.room import first_tokens_due, is_too_large
 from luftpause.core.scheduling.working_set.seats import heard
-from luftpause.core.scheduling.working_set.state import Lengths, Patience
+from luftpause.core.scheduling.working_set.state import Lengths, Patience, Seat
 from luftpause.core.scheduling.working_set.weights import Weights
 
 FOREVER_S: Final = 1e9
@@ -57,8 +62,12 @@ def _uses_memory(draft: Draft, arrival: TurnArrived) -> bool:
 
 
 def _needed(draft: Draft, arrival: TurnArrived, run: Run | None, reply: int) -> int:
-    lengths = draft.working_set.lengths.get(arrival.model, _LENGTHS)
-    return max(1, prompt_tokens(lengths, run, arrival) + reply)
+    return max(1, prompt_tokens(_lengths_of(draft, arrival.model), run, arrival) + reply)
+
+
+def _lengths_of(draft: Draft, model: ModelName) -> Lengths:
+    found = known(draft.working_set.lengths, model)
+    return _LENGTHS if found is None else found
 
 
 def _replies_of(draft: Draft, arrival: TurnArrived) -> Replies:
@@ -66,14 +75,15 @@ def _replies_of(draft: Draft, arrival: TurnArrived) -> Replies:
     limits = draft.limits.working_set
     if limits is None or not limits.agent_replies:
         return NO_REPLIES
-    return draft.working_set.replies.get(agent_of(arrival), NO_REPLIES)
+    found = known(draft.working_set.replies, agent_of(arrival))
+    return NO_REPLIES if found is None else found
 
 
 def _reply_of(draft: Draft, arrival: TurnArrived, replies: Replies) -> int:
     """Return the tokens that a turn's answer is charged with."""
     expected = replies.long
     if not expected:
-        expected = int(draft.working_set.lengths.get(arrival.model, _LENGTHS).reply)
+        expected = int(_lengths_of(draft, arrival.model).reply)
     return min(expected, arrival.reply_max) if arrival.reply_max > 0 else expected
 
 
@@ -110,15 +120,15 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
     why = turn.why
     if is_too_large(tokens, replica):
         tokens = max(1, int(replica.seat.turn))  # its engine refuses it, or what it is full of is no text
-        why = PlacedBecause.TOO_LARGE
-    elif why is PlacedBecause.LEAST_LOADED:
+        why = _TOO_LARGE
+    elif why is _LEAST_LOADED:
         why = PlacedBecause.MOST_ROOM
-    elif why is PlacedBecause.HOME_LOST and run is not None and run.loose:
+    elif why is _HOME_LOST and run is not None and run.loose:
         why = PlacedBecause.PLACE_LAPSED
     if not uses_memory or limits is None:
         return turn._replace(why=why, expects=expects, placed_at=now)
     prompt = max(0, tokens - reply)
-    is_sized = why is not PlacedBecause.TOO_LARGE
+    is_sized = why is not _TOO_LARGE
     return turn._replace(
         why=why,
         tokens=tokens,
@@ -132,9 +142,9 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
 
 def _late_at(draft: Draft, turn: Turn, prefill: int, now: Instant) -> Instant:
     replica = draft.replicas[turn.replica]
-    awaited = sum(each.tokens for each in replica.seat.awaiting)
+    awaited = sum([each.tokens for each in replica.seat.awaiting])
     prefill_s = (awaited + prefill) / speed_of(replica)
-    streamed = draft.working_set.lengths.get(turn.arrival.model, _LENGTHS).streamed
+    streamed = _lengths_of(draft, turn.arrival.model).streamed
     return Instant(now + (SILENCE_S + 2 * prefill_s if streamed >= HALF else prefill_s))
 
 
@@ -167,55 +177,62 @@ def break_silences(draft: Draft, now: Instant) -> None:
 
 
 def note_first_token(draft: Draft, turn: Turn, now: Instant) -> None:
-    """Let a turn wait for its first token no longer."""
-    draft.turns = draft.turns.set(turn.arrival.turn, turn._replace(first_s=now - turn.placed_at))
+    """Let a turn wait for its first token no longer; that is a sign of life, too."""
+    heard_of = turn._replace(first_s=now - turn.placed_at, over_in=draft.turn_bucket(now))
+    draft.turns = draft.turns.set(turn.arrival.turn, heard_of)
     replica = draft.replicas[turn.replica]
     draft.set_replica(replica._replace(seat=heard(replica.seat, turn.arrival.turn)))
 
 
-def learn(draft: Draft, turn: Turn, finished: TurnFinished, now: Instant) -> None:
-    """Learn from a turn that its engine answered whole, before it is discharged."""
+def learn(draft: Draft, turn: Turn, finished: TurnFinished, now: Instant) -> tuple[Seat | None, Change]:
+    """Learn from a turn that its engine answered whole, before it is discharged.
+
+    Returns its replica's seat with what that taught, None where it taught nothing; and by how much its payer was served
+    more, or less, than was thought.
+    """
     limits, usage = draft.limits.working_set, finished.usage
     if limits is None or not turn.tokens or usage is None or not makes_sense(usage):
-        return
-    model = turn.arrival.model
-    lengths = draft.working_set.lengths
-    after = lengths_after(lengths.get(model, _LENGTHS), turn.arrival, usage)
-    after = after_answer(after, usage, turn.first_s, now - turn.placed_at)
-    draft.working_set = draft.working_set._replace(lengths=lengths.set(model, after))
-    _note_reply(draft, turn.arrival, finished, usage)
-    if limits.by_service:
-        _settle(draft, turn, usage, limits.weights)
+        return None, (0, 0)
+    arrival = turn.arrival
+    lengths = lengths_after(_lengths_of(draft, arrival.model), arrival, usage)
+    lengths = after_answer(lengths, usage, turn.first_s, now - turn.placed_at)
+    working_set = draft.working_set
+    draft.working_set = working_set._replace(
+        lengths=working_set.lengths.set(arrival.model, lengths),
+        replies=_with_reply(working_set.replies, arrival, finished, usage),
+    )
     replica = draft.replicas[turn.replica]
+    change = _change(turn, usage, limits.weights) if limits.by_service else (0, 0)
     if turn.seq < replica.epoch:
         turn = turn._replace(expects=0)  # its place was in a cache that is gone
-    seat = seat_after(replica.seat, turn, usage, now, learns=limits.learn)
-    draft.replicas = draft.replicas.set(replica.replica, replica._replace(seat=seat))
+    return seat_after(replica.seat, turn, usage, now, learns=limits.learn), change
 
 
-def _note_reply(draft: Draft, arrival: TurnArrived, finished: TurnFinished, usage: Usage) -> None:
+def _with_reply(
+    replies: Map[Agent, Replies], arrival: TurnArrived, finished: TurnFinished, usage: Usage
+) -> Map[Agent, Replies]:
     """Learn how long an agent's answers are; of too many agents half are forgotten, they are soon known again.
 
     One that became as long as it might would have become longer: it tells nothing, but that our cap was too low.
     """
     if 0 < arrival.reply_max <= usage.completion_tokens:
-        return
-    replies, agent = draft.working_set.replies, agent_of(arrival)
-    if agent not in replies and len(replies) >= AGENTS_MAX:
-        for each in sorted(replies)[: AGENTS_MAX // 2]:
+        return replies
+    agent = agent_of(arrival)
+    before = known(replies, agent)
+    if before is None:
+        before = NO_REPLIES
+        for each in sorted(replies)[: AGENTS_MAX // 2] if len(replies) >= AGENTS_MAX else ():
             replies = replies.delete(each)
-    known = replies.get(agent, NO_REPLIES)
-    after = (
-        after_cut(known, finished.reply_cap) if is_cut(finished) else after_reply(known, usage, finished.reply_bytes)
-    )
-    draft.working_set = draft.working_set._replace(replies=replies.set(agent, after))
+    cut = is_cut(finished)
+    after = after_cut(before, finished.reply_cap) if cut else after_reply(before, usage, finished.reply_bytes)
+    return replies.set(agent, after)
 
 
-def _settle(draft: Draft, turn: Turn, usage: Usage, weights: Weights) -> None:
-    """Charge the payer of a turn with what it was worth in place of what it seemed to be."""
+def _change(turn: Turn, usage: Usage, weights: Weights) -> Change:
+    """Return by how much a turn was worth more, or less, to its payer than it seemed to be."""
     payer = turn.arrival.principal, turn.arrival.caller
     worth = service_of(usage.prompt_tokens, usage.cached_tokens or 0, usage.completion_tokens)
-    draft.settle(payer, weights.changed(payer, turn.service, worth))
+    return weights.changed(payer, turn.service, worth)
 
 
 def rested(draft: Draft, run: Run, turn: Turn, finished: TurnFinished | None, now: Instant) -> Run:
@@ -227,11 +244,12 @@ def rested(draft: Draft, run: Run, turn: Turn, finished: TurnFinished | None, no
         measure = measured(turn.arrival, usage.prompt_tokens, usage.prompt_tokens + usage.completion_tokens)
     elif turn.tokens:
         measure = measured(turn.arrival, turn.tokens, turn.tokens)
-    run = run._replace(measure=measure, kept=0, kept_until=None, loose=False)
-    if not run.at_rest or finished is None:
+    is_out = finished is not None and run.at_rest
+    replied = run.replied or (is_out and not run.paused)
+    run = run._replace(measure=measure, replied=replied, kept=0, kept_until=None, loose=False)
+    if not is_out:
         return run
     if not run.paused:
-        run = run._replace(replied=True)
         _set_asked(draft, run, gone_idle(_asked(draft, run), now))
     return kept_since(draft, run, now)
 
@@ -242,7 +260,8 @@ def asked_on(draft: Draft, run: Run, arrived_at: Instant, now: Instant) -> None:
 
 
 def _asked(draft: Draft, run: Run) -> Asked:
-    return draft.working_set.askers.get((run.principal, run.service_class), _ASKED)
+    found = known(draft.working_set.askers, (run.principal, run.service_class))
+    return _ASKED if found is None else found
 
 
 def _set_asked(draft: Draft, run: Run, asked: Asked) -> None:
@@ -272,26 +291,30 @@ def _patience_s(draft: Draft, run: Run, worth: float, now: Instant) -> float:
     tool = NO_TOOL if run.out_on is None else run.out_on
     if tool == A_PERSON:
         return 0.0  # nobody knows for how long, and what is kept meanwhile is kept from others
-    key, known = (tool, worth_step(worth)), draft.working_set.patience
-    patience, history = known.get(key), draft.tools.histories.get(tool)
+    key, of_tools = (tool, worth_step(worth)), draft.working_set.patience
+    patience, history = known(of_tools, key), known(draft.tools.histories, tool)
     if patience is None or is_stale(patience, 0 if history is None else history.returned, worth):
         patience = found_out(draft.tools, tool, worth, now)
-        if len(known) >= PATIENCE_MAX:
-            for each in sorted(known)[: PATIENCE_MAX // 2]:
-                known = known.delete(each)
-        draft.working_set = draft.working_set._replace(patience=known.set(key, patience))
+        if len(of_tools) >= PATIENCE_MAX:
+            for each in sorted(of_tools)[: PATIENCE_MAX // 2]:
+                of_tools = of_tools.delete(each)
+        draft.working_set = draft.working_set._replace(patience=of_tools.set(key, patience))
     return patience.seconds
 
 
 def _patience_after_answer_s(draft: Draft, run: Run, worth: float) -> float:
-    asked, known = _asked(draft, run), draft.working_set.after_answers
+    asked, after_answers = _asked(draft, run), draft.working_set.after_answers
     key = (run.principal, run.service_class), worth_step(worth)
-    patience = known.get(key)
+    patience = known(after_answers, key)
     if patience is None or is_stale(patience, asked.answers, worth):
         patience = Patience(asked.answers, worth, patience_s(asked, worth))
-        draft.working_set = draft.working_set._replace(after_answers=known.set(key, patience))
+        draft.working_set = draft.working_set._replace(after_answers=after_answers.set(key, patience))
     return patience.seconds
 
 
-_LENGTHS = Lengths()
-_ASKED = Asked()
+_LENGTHS: Final = Lengths()
+_ASKED: Final = Asked()
+_LEAST_LOADED: Final = PlacedBecause.LEAST_LOADED
+_HOME_LOST: Final = PlacedBecause.HOME_LOST
+_TOO_LARGE: Final = PlacedBecause.TOO_LARGE
+"""Looking one up in its enum costs more than the rest of the question."""

@@ -37,10 +37,12 @@ def has_little(standings: Standings, lineup: Lineup, payer: Payer, tokens: int, 
     of_principal = standings.tokens_of(principal) + tokens
     if 2 * of_principal < of_all:
         parts = max(LITTLE, EVEN_SHARES * lineup.principals.size)
-        return parts * of_principal <= min(1.0, weights.principals.get(principal, 1.0)) * of_all
+        weight = weights.principals.get(principal, 1.0) if weights.principals else 1.0
+        return parts * of_principal <= min(1.0, weight) * of_all
     of_payer = standings.tokens_of(payer) + tokens
     parts = max(LITTLE, EVEN_SHARES * lineup.callers_waiting(principal))
-    return parts * of_payer <= min(1.0, weights.callers.get(caller, 1.0)) * of_principal
+    weight = weights.callers.get(caller, 1.0) if weights.callers else 1.0
+    return parts * of_payer <= min(1.0, weight) * of_principal
 
 
 def left_to_others(seat: Seat, service_class: ServiceClass) -> int | None:

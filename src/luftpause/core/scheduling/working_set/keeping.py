@@ -4,7 +4,7 @@ The place is worth what its tokens cost to prefill again, and costs itself: so a
 times the weight of the run's class, is what a return may be waited for.
 """
 
-from math import log
+from math import floor, log
 from typing import Final
 
 from luftpause.core.model.ids import Instant, ToolName
@@ -24,6 +24,7 @@ WORTH_SHARE: Final = 0.25
 """What was found out holds until an eighth more came back, and a few, or a return is worth a quarter more or less."""
 
 WORTH_S_MIN: Final = 0.001
+HALF: Final = 0.5
 _STEP: Final = log(1.0 + WORTH_SHARE)
 
 WORTH_S: Final = 60.0
@@ -44,7 +45,7 @@ def worth_s(replica: Replica, service_class: ServiceClass, limits: WorkingSetLim
 
 def worth_step(worth_s: float) -> int:
     """Return a number that is the same for worths that differ little: each replica's is another, and changes."""
-    return round(log(max(worth_s, WORTH_S_MIN)) / _STEP)
+    return floor(log(max(worth_s, WORTH_S_MIN)) / _STEP + HALF)
 
 
 def is_stale(patience: Patience | None, returned: int, worth_s: float) -> bool:

@@ -66,10 +66,19 @@ def after_reply(replies: Replies, usage: Usage, reply_bytes: int = 0) -> Replies
     if made >= STREAMED_MIN and 0 < reply_bytes <= BYTES_MAX:
         seen = reply_bytes / made
         token_bytes += WEIGHT * (seen - token_bytes) if token_bytes else seen
-    recent = (*replies.recent, made)[-RECENT_MAX:]
+    recent = (*replies.recent, made)
+    if len(recent) > RECENT_MAX:
+        gone, recent = recent[0], recent[1:]
+        if _side(gone, replies.long) == _side(made, replies.long):
+            return Replies(recent, replies.long, token_bytes, replies.cap_min)
     if len(recent) < RECENT_MIN:
         return Replies(recent, 0, token_bytes, replies.cap_min)
     return Replies(recent, sorted(recent)[ceil(SHARE * len(recent)) - 1], token_bytes, replies.cap_min)
+
+
+def _side(reply: int, long: int) -> int:
+    """Return on which side of an order statistic an answer lies: one for another on the same side leaves that alone."""
+    return 0 if reply == long else 1 if reply > long else -1
 
 
 def cap_of(replies: Replies) -> int:

@@ -22,7 +22,8 @@ def as_guest(standings: Standings, lineup: Lineup, turn: Turn, limits: WorkingSe
 
 def booked_in(seat: Seat, turn: Turn) -> Seat:
     """Return a replica's seat with one more turn in flight, which may fill it over."""
-    if seat.capacity is not None and seat.charged + turn.tokens > seat.capacity:
+    capacity = seat.capacity
+    if capacity is not None and seat.charged + turn.tokens > capacity:
         seat = seat._replace(overfilled_at=turn.placed_at)
     if turn.guest:
         seat = with_guest(seat, turn.arrival.service_class, turn.tokens)
@@ -39,12 +40,12 @@ def may_open_more(before: Seat, after: Seat, turn: Turn) -> bool:
 
 def seated(seat: Seat, turn: Turn) -> Seat:
     """Return a replica's seat with one more turn in flight."""
-    seat = seat._replace(in_flight=seat.in_flight + turn.tokens)
+    in_flight = seat.in_flight + turn.tokens
     if turn.first_s is not None:
-        return seat
-    awaited = tuple(each for each in seat.awaiting if each.until > turn.placed_at)
-    awaiting = (*awaited, Awaiting(turn.arrival.turn, max(0, turn.tokens - turn.expects), turn.late_at))
-    return seat._replace(awaiting=awaiting)
+        return seat._replace(in_flight=in_flight)
+    awaiting = [each for each in seat.awaiting if each.until > turn.placed_at]
+    awaiting.append(Awaiting(turn.arrival.turn, max(0, turn.tokens - turn.expects), turn.late_at))
+    return seat._replace(in_flight=in_flight, awaiting=tuple(awaiting))
 
 
 def grown(seat: Seat, turn: Turn, tokens: int, now: Instant) -> Seat:
@@ -66,15 +67,26 @@ def unseated(seat: Seat, turn: Turn) -> Seat:
 
 def heard(seat: Seat, turn: TurnId) -> Seat:
     """Return a replica's seat when a turn's first token has come, or never will."""
-    return seat._replace(awaiting=tuple(each for each in seat.awaiting if each.turn != turn))
+    return seat._replace(awaiting=tuple([each for each in seat.awaiting if each.turn != turn]))
 
 
-def keeping(replicas: Replicas, run: Run, sign: int) -> Replica | None:
-    """Return the home of a run that is out on a tool, with its tokens kept there too, or no more; None without one."""
-    home = bound_to(replicas, run)
-    if home is None:
-        return None
-    return home._replace(seat=home.seat._replace(kept=home.seat.kept + sign * run.kept))
+def keeping(replicas: Replicas, old: Run | None, new: Run | None) -> list[Replica]:
+    """Return the homes that kept tokens for a run, or do so now, with what they keep when one part of a run changes."""
+    before = None if old is None or not old.kept else bound_to(replicas, old)
+    after = None if new is None or not new.kept else bound_to(replicas, new)
+    kept = 0 if new is None else new.kept
+    homes: list[Replica] = []
+    if before is not None and old is not None:
+        if after is not None and after.replica == before.replica:
+            return [_keeping(after, kept - old.kept)]
+        homes.append(_keeping(before, -old.kept))
+    if after is not None:
+        homes.append(_keeping(after, kept))
+    return homes
+
+
+def _keeping(home: Replica, tokens: int) -> Replica:
+    return home._replace(seat=home.seat._replace(kept=home.seat.kept + tokens))
 
 
 def opened(replica: Replica) -> Replica:

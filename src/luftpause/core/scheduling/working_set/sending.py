@@ -21,7 +21,7 @@ from luftpause.core.scheduling.placing import place
 from luftpause.core.scheduling.ranking import Bits
 from luftpause.core.scheduling.services import services_of
 from luftpause.core.scheduling.state import HeldTurn, Pool, Replica, Run, Service
-from luftpause.core.scheduling.working_set.books import is_guest
+from luftpause.core.scheduling.working_set.books import is_guest, need_of
 from luftpause.core.scheduling.working_set.claims import claim
 from luftpause.core.scheduling.working_set.keeping import speed_of
 from luftpause.core.scheduling.working_set.room import (
@@ -67,9 +67,7 @@ def send_to(draft: Draft, held: HeldTurn, name: ReplicaId, now: Instant) -> None
     place(draft, arrival, run, draft.replicas[name], now, held=held)
 
 
-def where_now(
-    draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, need: int, now: Instant
-) -> Replica | None:
+def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, now: Instant) -> Replica | None:
     """Return the replica that takes an arriving turn at once; None when it is to wait."""
     among = candidates(draft.replicas, draft.serving, pool)
     limits = draft.limits.working_set
@@ -77,8 +75,9 @@ def where_now(
     service_class = arrival.service_class
     if not isinstance(pool, tuple):
         home = among[0] if among else None
-        waits = (service_class, pool) in draft.queue_bits
+        waits = bool(draft.queue_bits) and (service_class, pool) in draft.queue_bits
         return home if home is not None and not waits and goes_on(home, service_class, limits) else None
+    need = need_of(draft, arrival, run)
     little = is_guest(draft, arrival, need)
     best: Replica | None = None
     best_rank = (0, 0)

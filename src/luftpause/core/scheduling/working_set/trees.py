@@ -24,8 +24,8 @@ def as_in_its_tree(draft: Draft, arrival: TurnArrived) -> TurnArrived:
     """Return a turn with the caller and the class that its run's place in a tree gives it."""
     if not arrival.in_run:
         return arrival
-    known = draft.runs.get(arrival.part)
-    parent = arrival.parent if arrival.parent is not None or known is None else known.parent
+    before = draft.run_at(arrival.part)
+    parent = arrival.parent if arrival.parent is not None or before is None else before.parent
     if parent is None or parent == arrival.run:
         return arrival
     above = _parts(draft, parent, arrival)
