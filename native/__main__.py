@@ -35,16 +35,14 @@ def main() -> int:
     """Do what stands above and return the exit code."""
     folder, stamp = Path(sys.argv[1]).resolve(), sys.argv[2]
     listed = modules(ROOT)
-    print(
-        f"luftpause: compiling {len(listed)} modules (about a minute on two cores, once)", file=sys.stderr, flush=True
-    )
+    _say(f"compiling {len(listed)} modules (some minutes on two cores, once)")
     began = time.monotonic()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="luftpause-", dir=folder.parent) as temporary:
         fresh = Path(temporary, "copy")
         shutil.copytree(ROOT / "src", fresh, ignore=shutil.ignore_patterns("__pycache__"))
         try:
-            compile_beside(fresh, Path(temporary, "scratch"), listed)
+            compile_beside(fresh, Path(temporary, "scratch"), listed, _say)
         except CannotCompileError as error:
             print(f"error: not compiled: {error}", file=sys.stderr)
             return 1

@@ -13,15 +13,21 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from native.training import TrainingError, train
 from native.values import rewrite
 
 OPTIMISE: Final = ("-O2", "-g0", "-DNDEBUG", "-fwrapv", "-fvisibility=hidden", "-fno-plt")
 """The last two: calls between our own modules, and to Python, go straight to where they lead."""
+PROFILE: Final = ("-fprofile-generate",)
+"""A first time, to be shown its work: what is compiled counts which way it goes, into files beside its objects."""
+PROFILED: Final = ("-fprofile-use", "-fprofile-correction", "-Wno-missing-profile")
+"""Then: what was gone through often is laid out for speed, what never was for size. Several threads counted at once."""
 _VALUES_ONLY: Final = (
     "luftpause/adapters/engine_http/",
     "luftpause/adapters/known_heads.py",
@@ -65,13 +71,16 @@ def modules(root: Path) -> list[str]:
     return [f"{module.replace('.', '/')}.py" for module in listed]
 
 
-def compile_beside(package: Path, scratch: Path, listed: list[str]) -> list[Path]:
+def compile_beside(package: Path, scratch: Path, listed: list[str], say: Callable[[str], None]) -> list[Path]:
     """Compile modules of a package and put each library beside its source; return the libraries.
+
+    GCC compiles twice: in between, the copy is shown its work (`training`).
 
     Args:
         package: the folder that holds `luftpause`. Nothing but the libraries is written there.
         scratch: a folder for all that is made on the way.
         listed: the modules, as paths below `package`.
+        say: called with a line for people where something is left out.
 
     Raises:
         CannotCompileError: mypyc, a C compiler or Python's headers are missing, or one of them gave up.
@@ -90,12 +99,26 @@ def compile_beside(package: Path, scratch: Path, listed: list[str]) -> list[Path
     for file in (scratch / "c").rglob("*.c"):
         text = file.read_text(encoding="utf-8")
         file.write_text(_FAILING_IS_RARE + _PLACE.sub(lambda place: _placed(place, origins), text), encoding="utf-8")
+    if not _is_gcc():
+        say("not GCC: compiled without having been shown its work, which is worth a tenth of a turn")
+        return _build(units, ())
+    _build(units, PROFILE)
+    try:
+        train(package, scratch / "training")
+    except TrainingError as error:
+        say(f"compiled without having been shown its work, which is worth a tenth of a turn: {error}")
+        return _build(units, ())
+    return _build(units, PROFILED)
+
+
+def _build(units: list[Unit], options: tuple[str, ...]) -> list[Path]:
+    """Compile all sources, with some more options, and link them; return the libraries."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(_compile, units))
+        list(pool.map(lambda unit: _compile(unit, options), units))
     libraries = sorted({unit.library for unit in units})
     for library in libraries:
         objects = [str(unit.object) for unit in units if unit.library == library]
-        _run([*_tool("LDSHARED"), *objects, "-o", str(library)])
+        _run([*_tool("LDSHARED"), *options, *objects, "-o", str(library)])
     return libraries
 
 
@@ -105,6 +128,12 @@ def _check_tools() -> None:
     compiler = _tool("CC")
     if not compiler or shutil.which(compiler[0]) is None:
         raise CannotCompileError("there is no C compiler; on Debian and Ubuntu: apt install gcc")
+
+
+def _is_gcc() -> bool:
+    """Say whether the compiler is GCC: others count in other ways."""
+    answer = subprocess.run([*_tool("CC"), "--version"], capture_output=True, text=True, encoding="utf-8", check=False)
+    return "Free Software Foundation" in answer.stdout
 
 
 def _check_heirs(package: Path, listed: list[str]) -> None:
@@ -154,9 +183,9 @@ def _placed(place: re.Match[str], origins: dict[str, list[int]]) -> str:
     return f"{place[1]}{place[2]}{place[3]}{origin[line] if 0 < line < len(origin) else line}"
 
 
-def _compile(unit: Unit) -> None:
+def _compile(unit: Unit, options: tuple[str, ...]) -> None:
     include = f"-I{sysconfig.get_path('include')}"
-    command = [*_tool("CC"), *_tool("CCSHARED"), *unit.options, *OPTIMISE, include, "-c", str(unit.source)]
+    command = [*_tool("CC"), *_tool("CCSHARED"), *unit.options, *OPTIMISE, *options, include, "-c", str(unit.source)]
     _run([*command, "-o", str(unit.object)])
 
 
