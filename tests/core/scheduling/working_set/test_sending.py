@@ -47,7 +47,9 @@ def test_who_is_first_in_line_waits_for_nobody_behind_it_unless_for_a_replica_of
         if TurnId("single") in busy.state.held:
             claims = busy.state.held[TurnId("single")].claims
             assert claims is not None or not gone_out, f"{gone_out} went before it"
-            assert claims not in [replica for _, replica in gone_out], f"{gone_out} went where {claims} is closed for it"
+            assert claims not in [replica for _, replica in gone_out], (
+                f"{gone_out} went where {claims} is closed for it"
+            )
 
 
 def test_interactive_runs_begin_past_what_is_closed_for_batch() -> None:
