@@ -222,7 +222,7 @@ def _next_past_a_claim(
 
     The first in line may have come later than whoever closed it: a caller of one run would else wait for all that a
     flood has closed. If it fits not and has no replica closed, it takes this one over. Not past somebody who had one
-    closed for long.
+    closed for long, or goes before better classes, nor where it is outdone.
     """
     limits, holder = draft.limits.working_set, replica.seat.claimed_by
     assert limits is not None
@@ -230,8 +230,8 @@ def _next_past_a_claim(
     held = draft.held[holder]
     if held.arrival.service_class is not service_class:
         return None
-    if _lets_pass(draft, replica, now):
-        first = _first(draft, service_class, queues)
+    first = held if held.first or not _lets_pass(draft, replica, now) else _first(draft, service_class, queues)
+    if not is_outdone(first.need, replica, candidates(draft.replicas, draft.serving, first.pool)):
         if has_tokens(replica, service_class, first.need, limits, little=first.little):
             return first
         if first.claims is None:
