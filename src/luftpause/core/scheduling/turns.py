@@ -70,10 +70,10 @@ def arrive(draft: Draft, arrival: TurnArrived, now: Instant) -> None:
     little = is_guest(draft, arrival, need)
     held = HeldTurn(arrival, arrived_at, draft.take_seq(), pool, ranked, over_in, away, need, little=little)
     _wait(draft, held, run, now)
-    if model is None:
+    if model is None and policy is None:
         draft.order(HoldTurn(turn=arrival.turn, why=_why(draft, draft.held[arrival.turn], now)))
     else:
-        draft.untold = arrival.turn  # it is told once it is known what becomes of its model
+        draft.untold = arrival.turn  # it is told once it is known what becomes of its model, or of who had a claim
 
 
 def tell(draft: Draft, turn: TurnId, now: Instant) -> None:

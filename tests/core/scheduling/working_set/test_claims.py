@@ -1,9 +1,10 @@
 """Which replica is closed for which held turn."""
 
-from core.scheduling.builders import probed
+from core.scheduling.builders import failed, probed
 from core.scheduling.working_set.worlds import begun, seat, sized, world
 from luftpause.core.model.ids import TurnId
 from luftpause.core.scheduling.events import TurnAbandoned
+from luftpause.core.scheduling.working_set.sending import STARVED_S
 
 
 def test_whoever_leaves_opens_its_replica_for_the_next_in_line() -> None:
@@ -35,3 +36,18 @@ def test_who_had_an_ill_replica_closed_closes_another_one() -> None:
     assert seat(busy, "b").claimed_by == "t3"
     busy.tell(probed("b", healthy=False))
     assert seat(busy, "a").claimed_by == "t3"
+
+
+def test_who_is_displaced_by_batch_that_starved_closes_what_was_closed_for_other_batch() -> None:
+    busy = world("a", "b")
+    busy.place(sized("t1", 8000, batch=False))
+    busy.place(sized("t2", 8500, batch=False))
+    assert busy.place(sized("x", 10, batch=False)) == "a"
+    busy.tell_all([begun("t1"), begun("t2"), begun("x")])
+    busy.hold(sized("starved", 9000))
+    busy.hold(sized("other", 9000))
+    busy.hold(sized("i", 9000, batch=False))
+    assert (seat(busy, "a").claimed_by, seat(busy, "b").claimed_by) == ("i", "other")
+    busy.later(STARVED_S)
+    busy.tell(failed("x"))
+    assert (seat(busy, "a").claimed_by, seat(busy, "b").claimed_by) == ("starved", "i")

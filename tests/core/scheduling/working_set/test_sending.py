@@ -1,8 +1,13 @@
 """Which turns go where now."""
 
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from core.scheduling.builders import failed, placed, reasons_placed
 from core.scheduling.working_set.worlds import answered, begun, seat, sized, told, world
-from luftpause.core.model.ids import ReplicaId
+from luftpause.core.model.ids import ReplicaId, TurnId
 from luftpause.core.scheduling.reasons import PlacedBecause, RoomKeptFor, WaitingForTokens
 from luftpause.core.scheduling.working_set.sending import OWED_S
 
@@ -25,6 +30,26 @@ def test_the_first_in_line_closes_one_replica_and_the_other_takes_who_fits() -> 
     busy.tell_all([begun("t1"), begun("t2"), begun("small")])
     assert isinstance(busy.hold(sized("t3", 4000)), WaitingForTokens)
     assert busy.hold(sized("t4", 10)) == RoomKeptFor(replica=ReplicaId("a"), caller=sized("x", 1).caller)
+
+
+@given(
+    st.integers(1, 4), st.lists(st.integers(500, 9500), min_size=5, max_size=30), st.integers(500, 9500), st.randoms()
+)
+def test_who_is_first_in_line_waits_for_nobody_behind_it_unless_for_a_replica_of_its_own(
+    replicas: int, flood: list[int], tokens: int, dice: Random
+) -> None:
+    busy = world(*"abcd"[:replicas])
+    for number, each in enumerate(flood):
+        busy.tell(sized(f"f{number}", each, caller="flood"))
+    busy.tell(sized("single", tokens, caller="single"))
+    while TurnId("single") in busy.state.held:
+        gone_out = placed(busy.tell(failed(dice.choice(sorted(busy.state.turns)))))
+        if TurnId("single") in busy.state.held:
+            claims = busy.state.held[TurnId("single")].claims
+            assert claims is not None or not gone_out, f"{gone_out} went before it"
+            assert claims not in [replica for _, replica in gone_out], (
+                f"{gone_out} went where {claims} is closed for it"
+            )
 
 
 def test_interactive_runs_begin_past_what_is_closed_for_batch() -> None:

@@ -200,11 +200,7 @@ def _next_to_begin(
         return None
     holder = replica.seat.claimed_by
     if holder is not None and is_closed(draft, replica, service_class):
-        held = draft.held[holder]
-        is_its_class = held.arrival.service_class is service_class
-        return (
-            held if is_its_class and has_tokens(replica, service_class, held.need, limits, little=held.little) else None
-        )
+        return _next_past_a_claim(draft, replica, service_class, queues, now)
     most = most_tokens(replica, service_class, limits)
     most_of_guests = most_tokens(replica, service_class, limits, little=True) if limits.guests else most
     for held in _in_line(draft, service_class, queues):
@@ -219,10 +215,44 @@ def _next_to_begin(
     return None
 
 
+def _next_past_a_claim(
+    draft: Draft, replica: Replica, service_class: ServiceClass, queues: Sequence[tuple[Bits, Pool]], now: Instant
+) -> HeldTurn | None:
+    """Return who begins on a closed replica: the first in line, if that fits, else whoever has it closed.
+
+    The first in line may have come later than whoever closed it: a caller of one run would else wait for all that a
+    flood has closed. If it fits not and has no replica closed, it takes this one over. Not past somebody who had one
+    closed for long, or goes before better classes, nor where it is outdone.
+    """
+    limits, holder = draft.limits.working_set, replica.seat.claimed_by
+    assert limits is not None
+    assert holder is not None
+    held = draft.held[holder]
+    if held.arrival.service_class is not service_class:
+        return None
+    first = held if held.first or not _lets_pass(draft, replica, now) else _first(draft, service_class, queues)
+    if not is_outdone(first.need, replica, candidates(draft.replicas, draft.serving, first.pool)):
+        if has_tokens(replica, service_class, first.need, limits, little=first.little):
+            return first
+        if first.claims is None:
+            claim(draft, first, replica, limits, now)
+            return None
+    return held if has_tokens(replica, service_class, held.need, limits, little=held.little) else None
+
+
 def first_in_line(draft: Draft, service_class: ServiceClass, services: Sequence[Service]) -> HeldTurn | None:
     """Return the turn of a class that is next to begin among those that ask for these services; None without one."""
     queues = _queues(draft, service_class, services)
-    return next(_in_line(draft, service_class, queues), None) if queues else None
+    return _first(draft, service_class, queues) if queues else None
+
+
+def _first(draft: Draft, service_class: ServiceClass, queues: Sequence[tuple[Bits, Pool]]) -> HeldTurn:
+    """Return the first of all who stand in some queues."""
+    payer = draft.lineup.first(sum([bit for bit, _ in queues]))
+    assert payer is not None, f"nobody stands in {queues}"
+    lane = service_class, payer.principal, payer.caller
+    heads = [first_of(draft.lanes[pool][lane]) for bit, pool in queues if bit & payer.queues]
+    return draft.held[min(heads)[2]]
 
 
 def _queues(draft: Draft, service_class: ServiceClass, services: Sequence[Service]) -> list[tuple[Bits, Pool]]:
