@@ -32,7 +32,7 @@ class CompileHook(BuildHookInterface[Any]):
         made = self._made = Path(tempfile.mkdtemp(prefix="luftpause-wheel-"))
         shutil.copytree(root / "src" / "luftpause", made / "package" / "luftpause")
         try:
-            libraries = compile_beside(made / "package", made / "scratch", modules(root), self.app.display_info)
+            libraries = compile_beside(made / "package", made / "scratch", modules(root), self.app.display_warning)
         except CannotCompileError as error:
             if wanted == "1":
                 raise
