@@ -204,7 +204,7 @@ def _next_to_begin(
     most = most_tokens(replica, service_class, limits)
     most_of_guests = most_tokens(replica, service_class, limits, little=True) if limits.guests else most
     for held in _in_line(draft, service_class, queues):
-        if is_outdone(held.need, replica, candidates(draft.replicas, draft.serving, held.pool)):
+        if _is_outdone_for(draft, held, replica):
             continue
         if held.need <= (most_of_guests if held.little else most):
             return held
@@ -231,13 +231,20 @@ def _next_past_a_claim(
     if held.arrival.service_class is not service_class:
         return None
     first = held if held.first or not _lets_pass(draft, replica, now) else _first(draft, service_class, queues)
-    if not is_outdone(first.need, replica, candidates(draft.replicas, draft.serving, first.pool)):
+    if not _is_outdone_for(draft, first, replica):
         if has_tokens(replica, service_class, first.need, limits, little=first.little):
             return first
         if first.claims is None:
             claim(draft, first, replica, limits, now)
             return None
     return held if has_tokens(replica, service_class, held.need, limits, little=held.little) else None
+
+
+def _is_outdone_for(draft: Draft, held: HeldTurn, replica: Replica) -> bool:
+    """Say whether a held turn is for another replica with more memory. Most fit, and then no other is looked at."""
+    if replica.seat.pool is None or held.need <= replica.seat.pool:
+        return False
+    return is_outdone(held.need, replica, candidates(draft.replicas, draft.serving, held.pool))
 
 
 def first_in_line(draft: Draft, service_class: ServiceClass, services: Sequence[Service]) -> HeldTurn | None:
