@@ -78,7 +78,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
         ("luftpause bench w1 w3 w6 --engine http", "over HTTP, ten minutes"),
         ("luftpause bench w1-small --engine llama", "with real tokens, six minutes"),
         ("luftpause bench w1 --arms smg,working-set", "two arms"),
-        ("luftpause bench pieces --seeds 2", "what each piece of working-set is worth"),
+        ("luftpause bench pieces --seeds 2", "what each piece is worth"),
         ("luftpause bench w1 --rev HEAD~20 --rev HEAD", "two commits side by side"),
         ("luftpause bench all --results FOLDER", "everything, stored"),
     ),
