@@ -99,16 +99,20 @@ def compile_beside(package: Path, scratch: Path, listed: list[str], say: Callabl
     for file in (scratch / "c").rglob("*.c"):
         text = file.read_text(encoding="utf-8")
         file.write_text(_FAILING_IS_RARE + _PLACE.sub(lambda place: _placed(place, origins), text), encoding="utf-8")
-    if not _is_gcc():
-        say("not GCC: compiled without having been shown its work, which is worth a tenth of a turn")
-        return _build(units, ())
-    _build(units, PROFILE)
     try:
-        train(package, scratch / "training")
+        _show_work(units, package, scratch / "training")
     except TrainingError as error:
         say(f"compiled without having been shown its work, which is worth a tenth of a turn: {error}")
         return _build(units, ())
     return _build(units, PROFILED)
+
+
+def _show_work(units: list[Unit], package: Path, folder: Path) -> None:
+    """Let a copy that counts which way it goes do its work, in a folder that is not there yet."""
+    if not _is_gcc():
+        raise TrainingError("the compiler is not GCC")
+    _build(units, PROFILE)
+    train(package, folder)
 
 
 def _build(units: list[Unit], options: tuple[str, ...]) -> list[Path]:
