@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from luftpause.adapters.http_server import HttpServer
+from luftpause.adapters.http_server.server import HttpServer
 from luftpause.cli.serve import run_service
 from luftpause.core.model.ids import ToolCallId, ToolName, TurnId
 from luftpause.core.model.turns import Usage

@@ -30,7 +30,7 @@ PROFILED: Final = ("-fprofile-use", "-fprofile-correction", "-Wno-missing-profil
 """Then: what was gone through often is laid out for speed, what never was for size. Several threads counted at once."""
 _VALUES_ONLY: Final = (
     "luftpause/adapters/engine_http/",
-    "luftpause/adapters/known_heads.py",
+    "luftpause/adapters/http_server/known_heads.py",
     "luftpause/core/dialects/",
     "luftpause/core/model/",
     "luftpause/core/scheduling/",

@@ -19,8 +19,8 @@ TESTS = Path(__file__).parent
 SLOW = (
     "adapters/crew/test_foreman.py",
     "adapters/link/test_client.py",
-    "adapters/test_http_fuzz.py",
-    "adapters/test_process_host.py",
+    "adapters/http_server/test_fuzz.py",
+    "adapters/process_host/test_host.py",
     "adapters/test_tether.py",
     "adapters/tools_mcp/",
     "adapters/turns_http/test_client.py",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from luftpause.adapters.keyring import Key
+from luftpause.adapters.door_guard.keyring import Key
 from luftpause.assembly.crew import Order, crew_part, order_from
 from luftpause.assembly.doors import Access
 from luftpause.assembly.parts import Plans

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from luftpause.adapters.keyring import Key
+from luftpause.adapters.door_guard.keyring import Key
 from luftpause.assembly.doors import Access, is_loopback
 from luftpause.core.model.ids import PrincipalId
 from luftpause.core.model.principals import OPERATOR, Principal

@@ -27,7 +27,7 @@ from openai.types.chat import (
 )
 
 from luftpause.adapters.llama_cpp.discover import LocalLlamaCpp, find_local_engine, find_local_model
-from luftpause.adapters.process_host import LocalProcessHost
+from luftpause.adapters.process_host.host import LocalProcessHost
 from luftpause.config.launcher_schema import Launcher
 from luftpause.core.scheduling.residency.events import ModelDown, ModelUp
 from luftpause.services.launcher.planning import Machine, plan

@@ -10,7 +10,7 @@ import pytest
 from adapters.engine_http.scripted_engine import ScriptedEngine, Visit, chunked, eventually, run_bounded
 from adapters.raw_client import RawClient, connected, request
 from luftpause.adapters.engine_http.engines import HttpEngines
-from luftpause.adapters.http_server import HttpServer
+from luftpause.adapters.http_server.server import HttpServer
 from luftpause.adapters.link.client import RemoteLink
 from luftpause.adapters.link.direct import DirectLink
 from luftpause.adapters.link.server import LinkServer

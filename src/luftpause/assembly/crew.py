@@ -11,7 +11,7 @@ import msgspec
 
 from luftpause.adapters.crew.foreman import CrewLostError, Foreman
 from luftpause.adapters.crew.worker import WorkerFailedError, WorkerPlan
-from luftpause.adapters.listening import CannotListenError, address_of, reserve
+from luftpause.adapters.http_server.listening import CannotListenError, address_of, reserve
 from luftpause.assembly.declared import require_keys
 from luftpause.assembly.doors import Access
 from luftpause.assembly.parts import Plans, dataplane_address

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from immutables import Map
 
+from luftpause.adapters.door_guard.keyring import Key
 from luftpause.adapters.journal_file.book import Retention
 from luftpause.adapters.journal_file.journal import Upkeep
-from luftpause.adapters.keyring import Key
 from luftpause.adapters.link.server import Graces
 from luftpause.adapters.tools_mcp.transports import ToolServerSpec
 from luftpause.adapters.turns_http.retry import Patience

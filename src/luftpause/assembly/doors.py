@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from luftpause.adapters.door_guard import DoorGuard
-from luftpause.adapters.http_refusal import PLAIN, Refusals
-from luftpause.adapters.http_server import ApplicationFailedError, HttpServer
-from luftpause.adapters.keyring import Key, Keyring
-from luftpause.adapters.listening import CannotListenError
+from luftpause.adapters.door_guard.guard import DoorGuard
+from luftpause.adapters.door_guard.keyring import Key, Keyring
+from luftpause.adapters.http_server.listening import CannotListenError
+from luftpause.adapters.http_server.refusal import PLAIN, Refusals
+from luftpause.adapters.http_server.server import ApplicationFailedError, HttpServer
 from luftpause.assembly.start_failed import StartFailedError
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, PrincipalId
 from luftpause.core.model.principals import OPERATOR

@@ -14,8 +14,8 @@ import luftpause
 from luftpause.adapters.clock_system import SystemClock
 from luftpause.adapters.decisions_http import HttpDecisions
 from luftpause.adapters.engine_http.engines import HttpEngines
-from luftpause.adapters.http_refusal import Refusals
-from luftpause.adapters.http_server import HttpServer
+from luftpause.adapters.http_server.refusal import Refusals
+from luftpause.adapters.http_server.server import HttpServer
 from luftpause.adapters.journal_file.disk import DiskFolder
 from luftpause.adapters.journal_file.journal import FileJournal
 from luftpause.adapters.key_file import KeyFileError, key_in
@@ -23,9 +23,9 @@ from luftpause.adapters.link.server import Insiders, LinkServer
 from luftpause.adapters.llama_cpp.discover import find_local_engine, find_local_model
 from luftpause.adapters.memory_file import MemoryFile
 from luftpause.adapters.memory_meter import MachineMemory, ram_budget
-from luftpause.adapters.orphan_watch import watched
-from luftpause.adapters.process_host import LocalProcessHost
-from luftpause.adapters.process_marks import ProcessMarks
+from luftpause.adapters.process_host.host import LocalProcessHost
+from luftpause.adapters.process_host.marks import ProcessMarks
+from luftpause.adapters.process_host.orphan_watch import watched
 from luftpause.adapters.run_trees_http import HttpRunTrees
 from luftpause.adapters.tools_mcp.tools import McpTools
 from luftpause.adapters.turns_http.client import HttpTurns

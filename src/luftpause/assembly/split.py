@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from luftpause.adapters.http_server.listening import address_of
 from luftpause.adapters.link.client import RemoteLink
-from luftpause.adapters.listening import address_of
 from luftpause.adapters.run_trees_http import HttpRunTrees
 from luftpause.assembly.crew import crew_part
 from luftpause.assembly.observing import observed

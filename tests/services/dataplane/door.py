@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from adapters.engine_http.scripted_engine import ScriptedEngine, eventually
 from adapters.raw_client import Reply, fetch, request
 from luftpause.adapters.engine_http.engines import HttpEngines
-from luftpause.adapters.http_refusal import Refusals
-from luftpause.adapters.http_server import HttpServer
+from luftpause.adapters.http_server.refusal import Refusals
+from luftpause.adapters.http_server.server import HttpServer
 from luftpause.core.model.charges import Charge
 from luftpause.core.model.ids import ModelName, PeerId, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.refusals import Refusal, RefusalReason

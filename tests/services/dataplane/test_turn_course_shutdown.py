@@ -108,7 +108,7 @@ def test_who_heard_a_part_of_the_answer_is_cut_off(way: Way) -> None:
 
 
 def test_who_does_not_read_delays_the_end_by_no_more_than_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("luftpause.adapters.http_server.LAST_WORD_S", 0.01)
+    monkeypatch.setattr("luftpause.adapters.http_server.server.LAST_WORD_S", 0.01)
 
     async def main() -> None:
         async with open_door(settings=SOON) as door, connected(door.url) as client:

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.adapters.memory_meter import MachineMemory
-from luftpause.adapters.process_host import LocalProcessHost
-from luftpause.adapters.process_marks import ProcessMarks
+from luftpause.adapters.process_host.host import LocalProcessHost
+from luftpause.adapters.process_host.marks import ProcessMarks
 from luftpause.core.model.ids import KvFile, LauncherId, ModelName, PeerId, PrincipalId, ReplicaId, RunId
 from luftpause.core.model.models import ModelSpec
 from luftpause.core.model.replicas import EngineKind, ReplicaSpec

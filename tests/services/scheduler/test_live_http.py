@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Message, Receive, Scope, Send
 
-from luftpause.adapters.http_server import HttpServer
+from luftpause.adapters.http_server.server import HttpServer
 from luftpause.core.model.ids import TurnId
 from luftpause.core.scheduling.events import TurnFinished
 from luftpause.ports import json_bodies

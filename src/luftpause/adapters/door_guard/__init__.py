@@ -1,0 +1,1 @@
+"""Who may come in at a door: tokens, host names, origins, and no request that could be read in two ways."""

@@ -1,0 +1,1 @@
+"""An HTTP server on uvloop and httptools: listening sockets, connections, requests, answers."""

@@ -1,0 +1,1 @@
+"""Processes of this machine that are started, watched, found again after a kill, and ended."""
