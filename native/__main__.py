@@ -1,7 +1,8 @@
 """Makes a compiled copy of the package in a folder: `python -m native FOLDER STAMP`.
 
 `python FOLDER up` runs luftpause from it. FOLDER/stamp says which sources it was made of, in whatever words the caller
-has for them; it is written last, so a copy without it is not whole.
+has for them; it is written last, so a copy without it is not whole. FOLDER/commit says of which commit it is, for
+results that are measured with it when the sources are others already.
 """
 
 import os
@@ -11,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from luftpause.testkit.bench.machine import commit
 from native.build import CannotCompileError, compile_beside, modules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +40,7 @@ def main() -> int:
     _say(f"compiling {len(listed)} modules (some minutes on two cores, once)")
     began = time.monotonic()
     folder.parent.mkdir(parents=True, exist_ok=True)
+    made_of = commit()
     with tempfile.TemporaryDirectory(prefix="luftpause-", dir=folder.parent) as temporary:
         fresh = Path(temporary, "copy")
         shutil.copytree(ROOT / "src", fresh, ignore=shutil.ignore_patterns("__pycache__"))
@@ -47,6 +50,7 @@ def main() -> int:
             print(f"error: not compiled: {error}", file=sys.stderr)
             return 1
         (fresh / "__main__.py").write_text(MAIN, encoding="utf-8")
+        (fresh / "commit").write_text(made_of, encoding="utf-8")
         (fresh / "stamp").write_text(stamp, encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(fresh, folder)

@@ -9,7 +9,7 @@ import pytest
 
 import luftpause
 from luftpause.testkit.bench import machine
-from luftpause.testkit.bench.machine import commit, describe_machine, machine_line, now
+from luftpause.testkit.bench.machine import UNKNOWN, commit, describe_machine, machine_line, now
 
 Runs: TypeAlias = Callable[[Path], None]
 
@@ -56,9 +56,13 @@ def test_a_checkout_and_its_compiled_copy_know_their_commit(tmp_path: Path, runs
     assert commit() == f"{clean}-dirty"
 
 
-def test_a_compiled_copy_of_other_sources_does_not_claim_to_be_of_the_commit(tmp_path: Path, runs: Runs) -> None:
-    runs(repository(tmp_path, "exit 1") / "build/compiled/luftpause")
-    assert commit() == "unknown"
+def test_a_compiled_copy_of_other_sources_is_of_the_commit_that_it_was_made_of(tmp_path: Path, runs: Runs) -> None:
+    copy = repository(tmp_path, "exit 1") / "build/compiled"
+    runs(copy / "luftpause")
+    assert commit() == UNKNOWN
+    copy.mkdir(parents=True)
+    (copy / "commit").write_text("0123456789-dirty", encoding="utf-8")
+    assert commit() == "0123456789-dirty"
 
 
 def test_an_installed_package_says_its_version_whatever_it_is_installed_in(tmp_path: Path, runs: Runs) -> None:

@@ -12,6 +12,9 @@ import msgspec
 
 import luftpause
 
+UNKNOWN: Final = "unknown"
+"""In place of a commit that nobody can tell any more."""
+
 _COMPILE: Final = "scripts/compile"
 _MEASURED: Final = (".", ":(exclude)benchmarks/results", ":(exclude)docs")
 """What a result is of: not the results before it, nor what is told of them."""
@@ -70,18 +73,20 @@ def machine_line(machine: Machine) -> str:
 def commit() -> str:
     """Return the commit of what runs, `-dirty` if that was changed; outside a checkout the version.
 
-    A compiled copy is of the commit that is checked out while it is of these very sources, else of an `unknown` one.
+    A compiled copy is of the commit that is checked out while it is of these very sources, else of the one that it was
+    made of.
     """
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         return f"v{luftpause.__version__}"
     is_copy = PACKAGE.parent != ROOT / "src"
     if is_copy and subprocess.run(["/bin/sh", str(ROOT / _COMPILE), "--current"], check=False).returncode:
-        return "unknown"
+        made_of = PACKAGE.parent / "commit"
+        return made_of.read_text(encoding="utf-8").strip() if made_of.exists() else UNKNOWN
     command = [git, "-C", str(ROOT), "describe", "--always", "--abbrev=10"]
     answer = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     changed = subprocess.run([git, "-C", str(ROOT), "diff", "--quiet", "HEAD", "--", *_MEASURED], check=False)
-    return (answer.stdout.strip() or "unknown") + "-dirty" * (changed.returncode == 1)
+    return (answer.stdout.strip() or UNKNOWN) + "-dirty" * (changed.returncode == 1)
 
 
 def now() -> str:
