@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -18,7 +17,7 @@ from cli.program import WAIT_S, command_line
 from luftpause.cli import bench as module
 from luftpause.cli.bench_output import Destination
 from luftpause.cli.main import main
-from luftpause.testkit.bench.bench import Effort
+from luftpause.testkit.bench.bench import Begins, Effort
 from luftpause.testkit.bench.jobs import Done
 from luftpause.testkit.bench.over_http.children import wait_until
 from luftpause.testkit.bench.results import ArmResult, WorkloadResult, load_results
@@ -50,7 +49,8 @@ def test_without_a_workload_all_are_listed(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_workload_is_measured_and_judged() -> None:
     code, out, err = bench("Small", *QUICK[1:])
     assert code == 0
-    assert "A small flood (w7-slow): seeds 1 to 2, × is to sglang-router-tuned" in out
+    said = "medians of seeds 1 to 2 (least–greatest), × is to sglang-router-tuned, * is best"
+    assert f"A small flood (w7-slow): {said}" in " ".join(out.split())
     assert "What must be shown" in out
     assert "met" in out
     assert "small: 6 of 6 measurements are done" in err
@@ -70,7 +70,7 @@ def test_the_result_of_one_workload_is_written_as_json(tmp_path: Path) -> None:
 def test_what_a_full_disk_does_not_keep_is_shown_all_the_same() -> None:
     code, out, err = bench(*QUICK, "--arms", "turn-admission", "--json", "/dev/full")
     assert code == 1
-    assert "A small flood (w7-slow): seeds 1 to 2, × is to turn-admission" in " ".join(out.split())
+    assert "(least–greatest), × is to turn-admission, * is best" in " ".join(out.split())
     assert "small cannot be kept: No space left on device" in err
 
 
@@ -134,7 +134,9 @@ def test_a_workload_says_which_engines_it_is_for(monkeypatch: pytest.MonkeyPatch
 def test_over_http_a_workload_brings_its_own_window_arms_and_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[tuple[str, ...], tuple[int, ...], Window]] = []
 
-    def measured(workload: Workload, arms: tuple[str, ...], effort: Effort, window: Window, _: Done) -> WorkloadResult:
+    def measured(
+        workload: Workload, arms: tuple[str, ...], effort: Effort, window: Window, *_: Done | Begins
+    ) -> WorkloadResult:
         asked.append((arms, effort.seeds, window))
         return result(sglang_router_tuned=[1.0])
 
@@ -199,7 +201,7 @@ def test_whoever_stops_it_in_the_middle_leaves_nothing_behind(tmp_path: Path, nu
             _, said = process.communicate(timeout=WAIT_S)
         finally:
             process.kill()
-    assert (process.returncode, said) == (130, "stopped; nothing is kept\n")
+    assert (process.returncode, said.splitlines()[-1]) == (130, "stopped; nothing is kept")
     assert list(tmp_path.iterdir()) == []
     assert not [pid for pid in engines if Path(f"/proc/{pid}").exists()]
 
@@ -258,10 +260,3 @@ def test_several_results_do_not_fit_into_one_file(monkeypatch: pytest.MonkeyPatc
     code, _, err = bench("small", "other", "--json", "-")
     assert code == 2
     assert "--results FOLDER" in err
-
-
-def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with module._progress("small", 2) as step:
-        step("w7-slow: direct, seed 1")
-    assert "measurements are done" not in capsys.readouterr().err

@@ -4,6 +4,7 @@ import pytest
 
 from luftpause.cli.connecting.page import connect_page
 from luftpause.config.reference import reference_page, schema_json
+from luftpause.testkit.bench.schema import schema_json as bench_schema_json
 from repo.sources import ROOT
 
 
@@ -12,6 +13,7 @@ from repo.sources import ROOT
     [
         ("docs/reference/config.md", reference_page()),
         ("docs/config.schema.json", schema_json()),
+        ("docs/bench.schema.json", bench_schema_json()),
         ("docs/CONNECT.md", connect_page()),
     ],
 )

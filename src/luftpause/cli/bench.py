@@ -1,23 +1,21 @@
 """`luftpause bench`: workloads with what they must show, on our policies and on other people's routers."""
 
 import signal
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import get_args
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from luftpause.cli.bench_output import Destination
+from luftpause.cli.bench_progress import progress
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.say import say
 from luftpause.cli.tables import print_table
-from luftpause.testkit.bench.bench import Effort, jobs_of, measure_workload, simulate_workload
+from luftpause.testkit.bench.bench import Effort, expected_s, jobs_of, measure_workload, simulate_workload
 from luftpause.testkit.bench.jobs import cores
 from luftpause.testkit.bench.over_http.doors import HTTP_ARMS, AbsentError
 from luftpause.testkit.bench.results import EngineShell, WorkloadResult
@@ -32,9 +30,6 @@ _SEEDS_MAX = 1000
 _INTERRUPTED = 130
 _SIM_SEEDS = 5
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-
-Step = Callable[[str], None]
-"""Told what has just been measured, or is measured next."""
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,21 +231,36 @@ def _arms(workload: Workload, options: _Options) -> tuple[str, ...]:
 def _measured(task: _Task) -> WorkloadResult:
     workload = task.workload
     of_ours = _of_ours(task)
-    count = len(jobs_of(workload, task.arms, task.effort)) + len(task.revisions) * len(of_ours)
-    with _progress(workload.name, count) as step:
+    jobs = len(jobs_of(workload, task.arms, task.effort))
+    with progress(workload.name, jobs + len(task.revisions) * len(of_ours), _expected_s(task, jobs)) as steps:
+
+        def begins(job: Job) -> None:
+            steps.begins(_said(job))
 
         def done(job: Job, _: Sample) -> None:
-            step(f"{job.scenario}: {job.arm}, seed {job.seed}")
+            steps.done(_said(job))
 
         if task.engine == "sim":
             result = simulate_workload(workload, task.arms, task.effort, done)
         else:
-            result = measure_workload(workload, task.arms, task.effort, task.window, done)
+            result = measure_workload(workload, task.arms, task.effort, task.window, done, begins)
         for name in task.revisions:
             with checked_out(name) as folder:
-                more = measured_at(folder, name, (workload.name, of_ours), _same(task), step)
+                more = measured_at(folder, name, (workload.name, of_ours), _same(task), steps)
                 result = with_arms(result, more, workload)
     return result
+
+
+def _said(job: Job) -> str:
+    return f"{job.scenario}: {job.arm}, seed {job.seed}"
+
+
+def _expected_s(task: _Task, jobs: int) -> float | None:
+    """Return how long it takes where real time passes, other commits included, seconds."""
+    if task.engine == "sim":
+        return None
+    of_others = len(task.revisions) * len(_of_ours(task)) * len(task.workload.scenarios) * len(task.effort.seeds)
+    return expected_s(jobs + of_others, task.window)
 
 
 def _of_ours(task: _Task) -> list[str]:
@@ -270,26 +280,6 @@ def _same(task: _Task) -> list[str]:
     return same if effort.minutes is None else [*same, "--minutes", f"{effort.minutes:g}"]
 
 
-@contextmanager
-def _progress(name: str, count: int) -> Iterator[Step]:
-    """Show how far it is: a bar on a terminal, else one line when it is over."""
-    if not sys.stderr.isatty():
-        done: list[str] = []
-        yield done.append
-        say(f"{name}: {len(done)} of {count} measurements are done", err=True)
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(name, total=count)
-        yield lambda what: progress.update(task, advance=1, description=what)
-
-
 def _list() -> None:
     print_table(
         "",
@@ -305,7 +295,7 @@ def _show(workload: Workload, result: WorkloadResult) -> None:
         arms = [arm for arm in result.arms if arm.scenario == scenario]
         names = [arm.arm for arm in arms]
         baseline = next((claim.against for claim in workload.claims if claim.against in names), None) or names[0]
-        title = f"{workload.title} ({scenario}): seeds {result.seeds[0]} to {result.seeds[-1]}, × is to {baseline}"
+        title = f"{workload.title} ({scenario}): {_seeds(result)}, × is to {baseline}, * is best"
         print_table(title, arms_table(arms, workload.columns, baseline))
     for arm, why in result.absent.items():
         click.echo(f"absent: {arm}: {' '.join(why.split())}", err=True)
@@ -314,6 +304,11 @@ def _show(workload: Workload, result: WorkloadResult) -> None:
     for each in result.arms:
         for broken in each.broken:
             click.echo(f"a rule was broken: {broken}", err=True)
+
+
+def _seeds(result: WorkloadResult) -> str:
+    first, *others = result.seeds
+    return f"medians of seeds {first} to {others[-1]} (least–greatest)" if others else f"seed {first}"
 
 
 def _show_verdicts(results: list[WorkloadResult]) -> None:

@@ -70,7 +70,13 @@ def test_over_http_an_arm_that_cannot_be_had_is_absent_and_the_others_are_measur
     monkeypatch.setattr(module, "measure_over_http", measure)
     told: list[str] = []
     window = Window(warmup_s=5.0, minutes=1.0, speed=2.0)
-    result = measure_workload(SMALL, SMALL.arms, EFFORT, window, lambda job, _: told.append(job.arm))
+    begun: list[tuple[str, int]] = []
+    result = measure_workload(
+        *(SMALL, SMALL.arms, EFFORT, window),
+        done=lambda job, _: told.append(job.arm),
+        begins=lambda job: begun.append((job.arm, job.seed)),
+    )
+    assert begun == asked
     assert asked == [
         ("direct", 3),
         ("sglang-router-tuned", 3),

@@ -18,8 +18,17 @@ CHECKOUT = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a git 
 ASKED: Claim = FASTER
 
 
-def told_nothing(what: str) -> None:
-    """Listen to nobody."""
+class Noted:
+    """Notes what is measured."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def begins(self, what: str) -> None:
+        self.told.append(f"begins {what}")
+
+    def done(self, what: str) -> None:
+        self.told.append(f"done {what}")
 
 
 @CHECKOUT
@@ -79,17 +88,17 @@ def test_a_commits_own_bench_is_asked_for_each_of_ours(tmp_path: Path) -> None:
         f"pathlib.Path({str(asked)!r}).write_text(' '.join(sys.argv[1:-1]))\n"
         f"shutil.copy({str(stored)!r}, sys.argv[-1])\n",
     )
-    told: list[str] = []
-    (arm,) = measured_at(tmp_path, "abc", ("small", ["turn-admission"]), ["--seeds", "1"], told.append)
+    noted = Noted()
+    (arm,) = measured_at(tmp_path, "abc", ("small", ["turn-admission"]), ["--seeds", "1"], noted)
     assert arm.arm == "turn-admission@abc"
     assert asked.read_text(encoding="utf-8") == "bench small --seeds 1 --arms turn-admission --json"
-    assert told == ["small: turn-admission@abc"]
+    assert noted.told == ["begins small: turn-admission@abc", "done small: turn-admission@abc"]
 
 
 def test_a_commit_that_cannot_measure_says_why(tmp_path: Path) -> None:
     a_bench(tmp_path, "raise SystemExit('No such command')")
     with pytest.raises(RevisionError, match="abc cannot be measured: No such command"):
-        measured_at(tmp_path, "abc", ("small", ["turn-admission"]), [], told_nothing)
+        measured_at(tmp_path, "abc", ("small", ["turn-admission"]), [], Noted())
 
 
 def test_whoever_is_stopped_stops_the_others_bench_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +125,7 @@ def test_whoever_is_stopped_stops_the_others_bench_first(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        measured_at(tmp_path, "abc", ("small", ["turn-admission"]), [], told_nothing)
+        measured_at(tmp_path, "abc", ("small", ["turn-admission"]), [], Noted())
     assert ended.exists()
     assert patience[0] is None
     assert patience[1] is not None

@@ -40,6 +40,7 @@ class WorkloadResult:
         seconds: how long it took.
         absent: why an arm is missing, by arm.
         setup: how it was set up where that is no matter of the workload, by name, for people.
+        versions: of other people's programs that were measured, by name; of models of them there are none.
     """
 
     workload: str
@@ -53,6 +54,7 @@ class WorkloadResult:
     verdicts: tuple[Verdict, ...]
     absent: Mapping[str, str]
     setup: Mapping[str, str]
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 def arm_results(samples: Samples) -> tuple[ArmResult, ...]:

@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -22,8 +22,18 @@ from luftpause.testkit.bench.machine import ROOT
 from luftpause.testkit.bench.results import ArmResult, WorkloadResult, arm_results, from_json, samples_of
 from luftpause.testkit.bench.workloads import OURS, OWN, Workload
 
-Told = Callable[[str], None]
-"""Told what is measured next."""
+
+class Steps(Protocol):
+    """Told what is measured, one after the other."""
+
+    def begins(self, what: str) -> None:
+        """It is measured now."""
+        ...
+
+    def done(self, what: str) -> None:
+        """It was."""
+        ...
+
 
 _BENCH: Final = "src/luftpause/testkit/bench/bench.py"
 _AT: Final = "@"
@@ -90,7 +100,7 @@ def _said(*arguments: str) -> str:
 
 
 def measured_at(
-    folder: Path, name: str, chosen: tuple[str, Sequence[str]], options: Sequence[str], told: Told
+    folder: Path, name: str, chosen: tuple[str, Sequence[str]], options: Sequence[str], steps: Steps
 ) -> tuple[ArmResult, ...]:
     """Return what the chosen arms come to that a commit has, named after it.
 
@@ -99,7 +109,7 @@ def measured_at(
         name: of the commit.
         chosen: the workload to measure, and arms of ours.
         options: of its `bench` command, arms and output excepted.
-        told: is told of each arm before it is measured.
+        steps: is told of each arm.
 
     Raises:
         RevisionError: it has no such bench, or none of our arms.
@@ -108,11 +118,13 @@ def measured_at(
     why = ""
     workload, arms = chosen
     for arm in arms:
-        told(f"{workload}: {arm}@{name}")
+        what = f"{workload}: {arm}@{name}"
+        steps.begins(what)
         file = folder / f"{arm}.json"
         command = [sys.executable, "-m", "luftpause", "bench", workload, *options]
         env = {**os.environ, "PYTHONPATH": str(folder / "src")}
         said = _asked([*command, "--arms", arm, "--json", str(file)], env)
+        steps.done(what)
         if not file.exists():
             why = said.strip()[-300:]
             continue
