@@ -1,4 +1,4 @@
-"""Writes docs/MEASUREMENTS.md and the README's picture from benchmarks/results/: python -m benchmarks.measurements.
+"""Writes docs/MEASUREMENTS.md and its pictures from benchmarks/results/: python -m benchmarks.measurements.
 
 `luftpause bench all --results benchmarks/results/bench` stores what the bench measures, `scripts/bench` the rest.
 """
@@ -17,7 +17,10 @@ from benchmarks.swapbench.results import load as load_swap
 
 from benchmarks import fidelity
 from luftpause.testkit.bench import report as bench
-from luftpause.testkit.bench.results import WorkloadResult
+from luftpause.testkit.bench.machine import UNKNOWN
+from luftpause.testkit.bench.overview import at_a_glance
+from luftpause.testkit.bench.plots import plot
+from luftpause.testkit.bench.results import WorkloadResult, file_name, has_curves
 from luftpause.testkit.bench.results import load_results as load_bench
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +38,7 @@ def document(stored: Path) -> str:
         msgspec.DecodeError: one is no result.
     """
     results = load_bench(stored / "bench")
-    sections = [_not_reached(stored, results), bench.section(results, PICTURES)]
+    sections = [_first(stored, results), _not_reached(stored, results), bench.section(results, PICTURES)]
     if (stored / "fidelity.json").exists():
         sections.append(fidelity.section(fidelity.load(stored / "fidelity.json")))
     if (stored / "door.json").exists():
@@ -54,32 +57,52 @@ Read the ratios: absolute figures belong to one machine and one hour, or to a mo
 {body}"""
 
 
+def _first(stored: Path, results: Sequence[WorkloadResult]) -> str:
+    """Return what a stranger wants to know: what is won, against whom, and at what price."""
+    glance = at_a_glance(results)
+    if not glance:
+        return ""
+    price = ""
+    if (stored / "door.json").exists() and (said := door.price(load_door(stored / "door.json"))):
+        price = f"\nWhat it costs to have luftpause in between, beside other proxies:\n\n{said}\n"
+    picture = "\n![Runs a minute under a flood, by router](pictures/flood.svg)\n" if _w1(results) is not None else ""
+    return f"## At a glance\n{picture}\n{glance}\n{price}"
+
+
 def _not_reached(stored: Path, results: Sequence[WorkloadResult]) -> str:
     parts = [bench.not_reached(results)]
     if (stored / "door.json").exists() and (missed := door.not_reached(load_door(stored / "door.json"))):
         parts.append(f"The LLM door, of what it must reach and of its further goals:\n\n{missed}\n")
-    unknown = [f"{result.workload} ({result.engine})" for result in results if result.commit == "unknown"]
+    unknown = [f"{result.workload} ({result.engine})" for result in results if result.commit == UNKNOWN]
     if unknown:
         parts.append(f"Measured without a note of the commit: {', '.join(unknown)}.\n")
     found = "\n".join(part for part in parts if part)
     return f"## What is not reached\n\n{found}" if found else ""
 
 
-def flood(stored: Path) -> str:
-    """Return the picture of W1 from what a folder holds.
+def _w1(results: Sequence[WorkloadResult]) -> WorkloadResult | None:
+    """Return the flood on the engine model, of which there is a picture in the README."""
+    return next((result for result in results if (result.workload, result.engine) == ("w1", "sim")), None)
+
+
+def pages(stored: Path) -> dict[Path, str]:
+    """Return the document, the README's picture and a plot beside each result of the bench, by where they belong.
 
     Raises:
         OSError: a file cannot be read.
         msgspec.DecodeError: one is no result.
-        StopIteration: none is W1 on the engine model.
     """
     results = load_bench(stored / "bench")
-    return picture(next(result for result in results if (result.workload, result.engine) == ("w1", "sim")))
+    found = {DOCUMENT: document(stored)}
+    if (w1 := _w1(results)) is not None:
+        found[PICTURE] = picture(w1)
+    plots = {stored / "bench" / file_name(each): plot(each) for each in results if has_curves(each)}
+    return found | {file.with_suffix(".svg"): text for file, text in plots.items()}
 
 
 def main() -> int:
-    """Write both."""
-    for path, text in ((DOCUMENT, document(STORED)), (PICTURE, flood(STORED))):
+    """Write them all."""
+    for path, text in pages(STORED).items():
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
     return 0

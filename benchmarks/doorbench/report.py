@@ -180,6 +180,18 @@ def terminal_report(results: Results) -> str:
     return "\n\n".join(parts)
 
 
+def price(results: Results) -> str:
+    """Return what a proxy costs, ours beside others, as a list: time until the first byte, and processor time."""
+    added = {arm: results.added("paced", "first_p50_us", arm) for arm in results.measured("paced")}
+    spent = {arm: results.middle("one", arm, "cpu_us") for arm in results.measured("one")}
+    rows = (("added to the first byte, p50", added), ("processor time of a one-chunk streamed request", spent))
+    return "\n".join(
+        f"- {title}: {', '.join(f'{arm} {_number(figure.median)} µs' for arm, figure in figures if figure)}."
+        for title, found in rows
+        if (figures := [(arm, found.get(arm)) for arm in (OURS, SGLANG, NGINX, LITELLM)]) and found.get(OURS)
+    )
+
+
 def not_reached(results: Results) -> str:
     """Return the limits that are not met, as a list; empty where all are."""
     lines = []

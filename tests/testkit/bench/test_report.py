@@ -16,8 +16,21 @@ def test_a_section_says_what_is_shown_where_and_by_whom_and_what_did_not_work() 
     assert "- Machine: abacus, 2 cores" in text
     assert "commit abc, seeds 1, 2, 3 s." in text
     assert "- Absent: smg (is not installed)." in text
-    assert "`w1`, × is to sglang-router-tuned:" in text
+    assert "`w1`, × is to sglang-router-tuned, \\* is best:" in text
     assert "(pictures/w1-sim.svg)" in text
+
+
+def test_a_claim_that_is_made_on_several_engines_stands_once() -> None:
+    found = result(sglang_router_tuned=[10.0, 10.0], turn_admission=[16.0, 18.0])
+    text = section([found, replace(found, engine="http")], "pictures")
+    (row,) = [line for line in text.splitlines() if line.startswith("| w1: runs_per_min")]
+    cell = "**missed by 1.18×** 1.7 (1.6–1.8), 1.70× sglang-router-tuned"
+    assert [each.strip() for each in row.split("|")[2:5]] == ["turn-admission", cell, cell]
+
+
+def test_a_result_says_which_versions_were_measured() -> None:
+    found = replace(result(direct=[1.0]), versions={"smg": "1.13.0", "vllm-router": "0.1.17"})
+    assert "- Versions: smg 1.13.0, vllm-router 0.1.17." in section([found], "pictures")
 
 
 def test_without_results_there_is_no_section() -> None:

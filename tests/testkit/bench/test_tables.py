@@ -1,8 +1,9 @@
 """Results as rows of text."""
 
-from luftpause.testkit.bench.tables import NONE, arms_table, markdown, ratio_of, verdicts_table
+from luftpause.testkit.bench.results import arm_results
+from luftpause.testkit.bench.tables import NONE, arms_table, best_arms, markdown, ratio_of, verdicts_table
 from luftpause.testkit.sim.figures import spread_of
-from testkit.bench.measured import result
+from testkit.bench.measured import result, sample
 
 
 def test_a_figure_stands_with_its_spread_and_its_ratio() -> None:
@@ -10,7 +11,19 @@ def test_a_figure_stands_with_its_spread_and_its_ratio() -> None:
     header, rows = arms_table(arms, ("runs_per_min", "run_p50_s"), "sglang-router-tuned")
     assert header == ("arm", "runs/min", "run p50 s")
     assert rows[0] == ("sglang-router-tuned", "15.0 (10.0–20.0)", NONE)
-    assert rows[1] == ("turn-admission", "25.0 (20.0–30.0) 1.75×", NONE)
+    assert rows[1] == ("turn-admission", "25.0 (20.0–30.0) 1.75×*", NONE)
+
+
+def test_the_best_of_a_column_and_who_equals_them_are_marked_unless_all_are_alike() -> None:
+    arms = result(direct=[1.0], smg=[99.0], turn_admission=[100.0], working_set=[50.0]).arms
+    assert best_arms(arms, "runs_per_min") == {"smg", "turn-admission"}
+    assert best_arms(arms[1:3], "runs_per_min") == frozenset()
+    assert best_arms(arms, "run_p50_s") == frozenset()
+
+
+def test_of_seconds_less_is_better() -> None:
+    samples = {"w1": {name: [sample(1.0, run_p50_s=value)] for name, value in (("a", 2.0), ("b", 0.0))}}
+    assert best_arms(arm_results(samples), "run_p50_s") == {"b"}
 
 
 def test_verdicts_say_by_how_much() -> None:

@@ -1,14 +1,15 @@
 """Stored results as the section of a document: what is not shown, every claim, then every figure. Pure."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from luftpause.testkit.bench.claims import Verdict
 from luftpause.testkit.bench.machine import machine_line
-from luftpause.testkit.bench.results import WorkloadResult, has_curves
-from luftpause.testkit.bench.tables import arms_table, markdown, verdicts_table
+from luftpause.testkit.bench.results import EngineShell, WorkloadResult, has_curves
+from luftpause.testkit.bench.tables import BEST, NONE, arms_table, markdown, verdicts_table
 from luftpause.testkit.bench.workloads import OURS, TUNED, WORKLOADS
 
-SHELLS = {
+SHELLS: Final[dict[EngineShell, str]] = {
     "sim": "virtual time: the real scheduling core against modelled engines; other routers are models of them",
     "http": "real processes over HTTP against modelled engines",
     "llama": "real processes over HTTP against llama.cpp's server, single-pass calls against a real small classifier",
@@ -29,7 +30,9 @@ Absolute figures are those of the engine model: only ratios mean anything. {_cou
 
 ### Every claim
 
-{_shown(results, lambda _: True)}
+A row for each arm that it is made of; in a cell the verdict, what was measured, and ÷ the best other arm's figure.
+
+{_folded(results)}
 
 {parts}"""
 
@@ -69,6 +72,20 @@ def _shown(results: Sequence[WorkloadResult], among: Callable[[Verdict], bool]) 
     return markdown(((*header, "engine"), bold))
 
 
+def _folded(results: Sequence[WorkloadResult]) -> str:
+    """Return all verdicts, those of the same claim on several engines beside each other."""
+    cells: dict[tuple[str, str], dict[EngineShell, str]] = {}
+    for result in results:
+        for verdict, row in zip(result.verdicts, verdicts_table(result.verdicts)[1], strict=True):
+            _, _, measured, judged, rival = row
+            text = f"**{judged}** {measured}" + ("" if rival == NONE else f", {rival}")
+            by_engine = cells.setdefault((verdict.claim, verdict.arm), {})
+            by_engine[result.engine] = "; ".join(filter(None, (by_engine.get(result.engine), text)))
+    engines = [engine for engine in SHELLS if any(engine in row for row in cells.values())]
+    rows = [(claim, arm, *(row.get(engine, "") for engine in engines)) for (claim, arm), row in cells.items()]
+    return markdown((("must show", "arm", *engines), rows))
+
+
 def _workload(result: WorkloadResult, pictures: str) -> str:
     workload = WORKLOADS.get(result.workload)
     title = workload.title if workload is not None else result.workload
@@ -83,13 +100,19 @@ def _workload(result: WorkloadResult, pictures: str) -> str:
         f"- Machine: {machine_line(result.machine)}.",
         f"- Repeat it with `{_command(result)}`.",
     ]
+    lines += [f"- Versions: {', '.join(map(' '.join, result.versions.items()))}."] if result.versions else []
     lines += [f"- Absent: {arm} ({' '.join(why.split())})." for arm, why in result.absent.items()]
     lines += [f"- **A rule was broken**: {text}" for arm in result.arms for text in arm.broken]
     for scenario in dict.fromkeys(arm.scenario for arm in result.arms):
         arms = [arm for arm in result.arms if arm.scenario == scenario]
         against = next((claim.against for claim in workload.claims if claim.against), TUNED) if workload else TUNED
         baseline = against if against in {arm.arm for arm in arms} else arms[0].arm
-        lines += ["", f"`{scenario}`, × is to {baseline}:", "", markdown(arms_table(arms, columns, baseline))]
+        lines += [
+            "",
+            f"`{scenario}`, × is to {baseline}, \\{BEST} is best:",
+            "",
+            markdown(arms_table(arms, columns, baseline)),
+        ]
     if has_curves(result):
         picture = f"{pictures}/{result.workload}-{result.engine}.svg"
         lines += ["", f"![Run times and cache of {result.workload}]({picture})"]

@@ -10,6 +10,20 @@ from luftpause.testkit.sim.figures import Spread
 
 NONE: Final = "–"
 
+MORE_IS_BETTER: Final = frozenset(
+    {
+        *("runs_per_min", "interactive_runs_per_min", "batch_runs_per_min", "calls_per_s"),
+        *("cached_share", "prompt_cached_share", "fairness"),
+    }
+)
+"""Of all other figures less is better."""
+
+ALIKE: Final = 0.02
+"""Arms whose medians differ by no more are equally good: more than that a load that nobody queues in must not show."""
+
+BEST: Final = "*"
+"""Behind the best figures of a column."""
+
 TITLES: Final[Mapping[str, tuple[str, int]]] = {
     "runs_per_min": ("runs/min", 1),
     "run_p50_s": ("run p50 s", 1),
@@ -53,15 +67,36 @@ def markdown(table: Table) -> str:
 
 
 def arms_table(arms: Sequence[ArmResult], columns: Sequence[str], baseline: str) -> Table:
-    """Return a row for each arm of one scenario: medians, the seeds' least and greatest, and the ratio to one arm."""
+    """Return a row for each arm of one scenario: medians, the seeds' least and greatest, and the ratio to one arm.
+
+    BEST stands behind the best median of a column and those that are ALIKE, unless all of them are.
+    """
     base = next((each for each in arms if each.arm == baseline), None)
     header = ("arm", *(TITLES[column][0] for column in columns))
+    best = {column: best_arms(arms, column) for column in columns}
     rows = []
     for each in arms:
         other = None if base is None or base is each else base.figures
-        cells = [_cell(each.figures.get(column), (other or {}).get(column), column) for column in columns]
+        cells = [
+            _cell(each.figures.get(column), (other or {}).get(column), column) + BEST * (each.arm in best[column])
+            for column in columns
+        ]
         rows.append((each.arm, *cells))
     return header, rows
+
+
+def best_arms(arms: Sequence[ArmResult], figure: str) -> frozenset[str]:
+    """Return whose medians of a figure are best, as far as they can be told apart; nobody's where all are alike."""
+    medians = {
+        each.arm: spread.median
+        for each in arms
+        if (spread := each.figures.get(figure)) is not None and spread.median is not None
+    }
+    if not medians:
+        return frozenset()
+    best = (max if figure in MORE_IS_BETTER else min)(medians.values())
+    alike = frozenset(arm for arm, median in medians.items() if abs(median - best) <= ALIKE * abs(best))
+    return alike if len(alike) < len(medians) else frozenset()
 
 
 def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
@@ -106,9 +141,14 @@ def _cell(spread: Spread | None, base: Spread | None, column: str) -> str:
 
 def ratio_of(spread: Spread, base: Spread) -> float | None:
     """Return the median of one ÷ other, seed by seed; None where no seed has both."""
-    ratios = [
+    ratios = ratios_of(spread, base)
+    return statistics.median(ratios) if ratios else None
+
+
+def ratios_of(spread: Spread, base: Spread) -> list[float]:
+    """Return one ÷ other of each seed that has both."""
+    return [
         mine / other
         for mine, other in zip(spread.by_seed, base.by_seed, strict=False)
         if mine is not None and other is not None and other > 0
     ]
-    return statistics.median(ratios) if ratios else None
