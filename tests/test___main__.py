@@ -1,5 +1,6 @@
 """The program from its first module on."""
 
+import os
 import subprocess
 import sys
 
@@ -16,3 +17,11 @@ def test_an_interrupt_while_modules_load_ends_the_program_quietly() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def test_output_that_takes_no_such_characters_has_others_instead_and_no_trace() -> None:
+    command = [sys.executable, "-m", "luftpause", "bench"]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run(command, env=env, capture_output=True, timeout=30, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert b"interactive ? 2.5? tuned router" in ended.stdout

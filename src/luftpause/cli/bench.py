@@ -18,6 +18,8 @@ from luftpause.cli.tables import print_table
 from luftpause.testkit.bench.bench import Effort, expected_s, jobs_of, measure_workload, simulate_workload
 from luftpause.testkit.bench.jobs import cores
 from luftpause.testkit.bench.over_http.doors import HTTP_ARMS, AbsentError
+from luftpause.testkit.bench.pieces import TOLD, pieces_table
+from luftpause.testkit.bench.report import counted, why_missed
 from luftpause.testkit.bench.results import EngineShell, WorkloadResult
 from luftpause.testkit.bench.revisions import RevisionError, checked_out, measured_at, named, with_arms
 from luftpause.testkit.bench.samples import Sample
@@ -284,8 +286,8 @@ def _list() -> None:
     print_table(
         "",
         (
-            ("workload", "what it is", "must show"),
-            [(each.name, each.title, each.must_show) for each in WORKLOADS.values()],
+            ("workload", "what it is", "must show", "engines"),
+            [(each.name, each.title, each.must_show, ", ".join(each.engines)) for each in WORKLOADS.values()],
         ),
     )
 
@@ -297,6 +299,9 @@ def _show(workload: Workload, result: WorkloadResult) -> None:
         baseline = next((claim.against for claim in workload.claims if claim.against in names), None) or names[0]
         title = f"{workload.title} ({scenario}): {_seeds(result)}, × is to {baseline}, * is best"
         print_table(title, arms_table(arms, workload.columns, baseline))
+    if (pieces := pieces_table(result)) is not None:
+        print_table(f"What each piece is worth, {_seeds(result)}", pieces)
+        click.echo(TOLD)
     for arm, why in result.absent.items():
         click.echo(f"absent: {arm}: {' '.join(why.split())}", err=True)
     if not result.arms:
@@ -315,3 +320,5 @@ def _show_verdicts(results: list[WorkloadResult]) -> None:
     verdicts = [verdict for result in results for verdict in result.verdicts]
     if verdicts:
         print_table("What must be shown", verdicts_table(verdicts))
+        for line in (counted(results).replace("`", ""), *(f"missed, {line}" for line in why_missed(results))):
+            click.echo(line)

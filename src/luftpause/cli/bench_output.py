@@ -49,7 +49,7 @@ class Destination:
             OSError: it cannot be written any more.
         """
         if self.prints_json:
-            click.echo(to_json(result).decode(), nl=False)
+            click.echo(to_json(result), nl=False)  # bytes: JSON is UTF-8, whatever the terminal is
         elif self.file is not None:
             Path(self.file).write_bytes(to_json(result))
         if self.folder is not None:

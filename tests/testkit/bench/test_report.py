@@ -23,7 +23,7 @@ def test_a_section_says_what_is_shown_where_and_by_whom_and_what_did_not_work() 
 def test_a_claim_that_is_made_on_several_engines_stands_once() -> None:
     found = result(sglang_router_tuned=[10.0, 10.0], turn_admission=[16.0, 18.0])
     text = section([found, replace(found, engine="http")], "pictures")
-    (row,) = [line for line in text.splitlines() if line.startswith("| w1: runs_per_min")]
+    (row,) = [line for line in text.splitlines() if line.startswith("| w1: runs/min")]
     cell = "**missed by 1.18×** 1.7 (1.6–1.8), 1.70× sglang-router-tuned"
     assert [each.strip() for each in row.split("|")[2:5]] == ["turn-admission", cell, cell]
 

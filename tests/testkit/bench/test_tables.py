@@ -29,7 +29,7 @@ def test_of_seconds_less_is_better() -> None:
 def test_verdicts_say_by_how_much() -> None:
     header, rows = verdicts_table(result(sglang_router_tuned=[10.0], turn_admission=[16.0]).verdicts)
     assert header[-1] == "÷ best other"
-    ratio = "w1: runs_per_min ≥ 2× sglang-router-tuned"
+    ratio = "w1: runs/min ≥ 2× sglang-router-tuned"
     assert rows == [(ratio, "turn-admission", "1.6", "missed by 1.25×", "1.60× sglang-router-tuned")]
     assert verdicts_table(result(sglang_router_tuned=[1.0], turn_admission=[2.0]).verdicts)[1][0][3] == "met"
     assert verdicts_table(result(turn_admission=[2.0]).verdicts)[1][0][2:4] == (NONE, "not measured")
@@ -41,3 +41,9 @@ def test_a_ratio_needs_a_seed_that_has_both() -> None:
 
 def test_columns_line_up() -> None:
     assert markdown((("a", "bb"), [("1", "2")])) == "| a | bb |\n|---|----|\n| 1 | 2  |"
+
+
+def test_where_decimals_tell_nothing_there_are_none() -> None:
+    arms = result(direct=[99.5, 99.5]).arms
+    assert arms_table(arms, ("runs_per_min",), "direct")[1][0][1] == "99.5"
+    assert arms_table(result(direct=[101.25, 104.5]).arms, ("runs_per_min",), "direct")[1][0][1] == "103 (101–104)"

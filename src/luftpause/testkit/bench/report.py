@@ -5,6 +5,7 @@ from typing import Final
 
 from luftpause.testkit.bench.claims import Verdict
 from luftpause.testkit.bench.machine import machine_line
+from luftpause.testkit.bench.pieces import TOLD, pieces_table
 from luftpause.testkit.bench.results import EngineShell, WorkloadResult, has_curves
 from luftpause.testkit.bench.tables import BEST, NONE, arms_table, markdown, verdicts_table
 from luftpause.testkit.bench.workloads import OURS, TUNED, WORKLOADS
@@ -26,7 +27,7 @@ def section(results: Sequence[WorkloadResult], pictures: str) -> str:
 
 What `luftpause bench` measures: every arm meets the same runs with the same tools, seed by seed. A figure is the median
 over the seeds, with the least and the greatest in brackets; × is the median of the ratios within each seed.
-Absolute figures are those of the engine model: only ratios mean anything. {_counted(results)}
+Absolute figures are those of the engine model: only ratios mean anything. {counted(results)}
 
 ### Every claim
 
@@ -42,16 +43,26 @@ def not_reached(results: Sequence[WorkloadResult]) -> str:
     if not results:
         return ""
     best = OURS[-1]
-    missed = [
-        result.workload for result in results if any(each.arm == best and not each.met for each in result.verdicts)
-    ]
-    workloads = [WORKLOADS[name] for name in dict.fromkeys(missed) if name in WORKLOADS]
-    why = "\n".join(f"- {each.name}: {each.why_missed}" for each in workloads if each.why_missed)
+    missed = _missed(results)
+    why = "\n".join(f"- {line}" for line in why_missed(results))
     table = _shown(results, lambda each: each.arm == best and not each.met) if missed else ""
-    return "\n\n".join(part for part in (_counted(results), table, why) if part) + "\n"
+    return "\n\n".join(part for part in (counted(results), table, why) if part) + "\n"
 
 
-def _counted(results: Sequence[WorkloadResult]) -> str:
+def why_missed(results: Sequence[WorkloadResult]) -> list[str]:
+    """Return a line for each workload of which the policy that is to win misses something, if it is known why."""
+    workloads = [WORKLOADS[name] for name in dict.fromkeys(_missed(results)) if name in WORKLOADS]
+    return [f"{each.name}: {each.why_missed}" for each in workloads if each.why_missed]
+
+
+def _missed(results: Sequence[WorkloadResult]) -> list[str]:
+    return [
+        result.workload for result in results if any(each.arm == OURS[-1] and not each.met for each in result.verdicts)
+    ]
+
+
+def counted(results: Sequence[WorkloadResult]) -> str:
+    """Return how many claims each of our policies meets, and other arms."""
     verdicts = [verdict for result in results for verdict in result.verdicts]
     said = []
     for arm in reversed(OURS):
@@ -76,10 +87,10 @@ def _folded(results: Sequence[WorkloadResult]) -> str:
     """Return all verdicts, those of the same claim on several engines beside each other."""
     cells: dict[tuple[str, str], dict[EngineShell, str]] = {}
     for result in results:
-        for verdict, row in zip(result.verdicts, verdicts_table(result.verdicts)[1], strict=True):
-            _, _, measured, judged, rival = row
+        for row in verdicts_table(result.verdicts)[1]:
+            claim, arm, measured, judged, rival = row
             text = f"**{judged}** {measured}" + ("" if rival == NONE else f", {rival}")
-            by_engine = cells.setdefault((verdict.claim, verdict.arm), {})
+            by_engine = cells.setdefault((claim, arm), {})
             by_engine[result.engine] = "; ".join(filter(None, (by_engine.get(result.engine), text)))
     engines = [engine for engine in SHELLS if any(engine in row for row in cells.values())]
     rows = [(claim, arm, *(row.get(engine, "") for engine in engines)) for (claim, arm), row in cells.items()]
@@ -113,6 +124,8 @@ def _workload(result: WorkloadResult, pictures: str) -> str:
             "",
             markdown(arms_table(arms, columns, baseline)),
         ]
+    if (pieces := pieces_table(result)) is not None:
+        lines += ["", f"What each piece is worth. {TOLD}", "", markdown(pieces)]
     if has_curves(result):
         picture = f"{pictures}/{result.workload}-{result.engine}.svg"
         lines += ["", f"![Run times and cache of {result.workload}]({picture})"]

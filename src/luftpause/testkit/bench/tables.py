@@ -10,6 +10,9 @@ from luftpause.testkit.sim.figures import Spread
 
 NONE: Final = "–"
 
+_MANY: Final = 100
+"""From here on no decimals are shown: they would tell nothing."""
+
 MORE_IS_BETTER: Final = frozenset(
     {
         *("runs_per_min", "interactive_runs_per_min", "batch_runs_per_min", "calls_per_s"),
@@ -20,6 +23,9 @@ MORE_IS_BETTER: Final = frozenset(
 
 ALIKE: Final = 0.02
 """Arms whose medians differ by no more are equally good: more than that a load that nobody queues in must not show."""
+
+MET: Final = "met"
+MISSED: Final = "missed"
 
 BEST: Final = "*"
 """Behind the best figures of a column."""
@@ -104,7 +110,7 @@ def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
     header = ("must show", "arm", "measured", "verdict", "÷ best other")
     return header, [
         (
-            each.claim,
+            " ".join(TITLES[word][0] if word in TITLES else word for word in each.claim.split(" ")),
             each.arm,
             NONE if each.value is None else _spread_text(each.value, each.low, each.high),
             _verdict(each),
@@ -116,10 +122,10 @@ def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
 
 def _verdict(verdict: Verdict) -> str:
     if verdict.met:
-        return "met"
+        return MET
     if verdict.value is None:
         return "not measured"
-    return "missed" if verdict.missed_by is None else f"missed by {verdict.missed_by:.2f}×"
+    return MISSED if verdict.missed_by is None else f"{MISSED} by {verdict.missed_by:.2f}×"
 
 
 def _spread_text(value: float, low: float | None, high: float | None) -> str:
@@ -131,12 +137,14 @@ def _spread_text(value: float, low: float | None, high: float | None) -> str:
 def _cell(spread: Spread | None, base: Spread | None, column: str) -> str:
     if spread is None or spread.median is None or spread.low is None or spread.high is None:
         return NONE
-    decimals = TITLES[column][1]
-    shown = f"{spread.median:,.{decimals}f}"
-    if spread.low != spread.high:
-        shown += f" ({spread.low:,.{decimals}f}–{spread.high:,.{decimals}f})"
+    middle, low, high = (_number(value, TITLES[column][1]) for value in (spread.median, spread.low, spread.high))
+    shown = middle if spread.low == spread.high else f"{middle} ({low}–{high})"
     ratio = None if base is None else ratio_of(spread, base)
     return shown if ratio is None else f"{shown} {ratio:.2f}×"
+
+
+def _number(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals if abs(value) < _MANY else 0}f}"
 
 
 def ratio_of(spread: Spread, base: Spread) -> float | None:
