@@ -125,6 +125,15 @@ def test_without_memory_the_youngest_goes_back_and_loses_its_own_kv() -> None:
     assert [progress.outcome for _, progress in seen].count(Outcome.FIRST_TOKEN) == 2
 
 
+def test_without_memory_an_engine_that_looks_at_priorities_takes_the_least_urgent_back() -> None:
+    engine = Engine(EngineFigures(kv_tokens=1024, reserve=0.0, page_tokens=16, queue="priority"))
+    engine.submit(request(1, prompt=400, reply=300, priority=1), 0.0)
+    engine.submit(request(2, prompt=400, reply=300), 0.0)
+    ended = done(run_out(engine))
+    assert engine.totals.retractions == 1
+    assert ended[2] < ended[1]
+
+
 def test_an_abort_frees_its_memory_when_the_step_ends() -> None:
     engine = Engine(EngineFigures(kv_tokens=1000, reserve=1.0, step_s=1.0))
     engine.submit(request(1, prompt=500, reply=400), 0.0)

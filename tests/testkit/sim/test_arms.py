@@ -1,12 +1,15 @@
 """The arms, on a pool that only notes what they do."""
 
 from dataclasses import asdict, replace
+from typing import Literal
 
 import pytest
 
 from luftpause.core.model.ids import ModelName
+from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.state import Limits
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.sim.admission import TurnAdmission
 from luftpause.testkit.sim.arms import ARMS, PIECES, WITHOUT, make_arm
 from luftpause.testkit.sim.clients import SimRun, SimTurn, TurnPhase
@@ -55,8 +58,9 @@ class NotedPool:
         return [replica for _, replica in self.sent]
 
 
-def run_of(number: int, model: str = MODEL) -> SimRun:
-    return SimRun(replace(draw_plan(group(), 1, number), model=ModelName(model)), 0.0)
+def run_of(number: int, model: str = MODEL, service_class: ServiceClass = ServiceClass.BATCH) -> SimRun:
+    plan = replace(draw_plan(group(), 1, number), model=ModelName(model), service_class=service_class)
+    return SimRun(plan, 0.0)
 
 
 def setting(replicas: int = 2) -> Setting:
@@ -134,6 +138,28 @@ def test_each_switch_of_the_policy_that_is_on_is_taken_away_by_one_arm() -> None
     assert all(len(names) == 1 for names in taken)
     switches = {name for name, value in whole.items() if value is True} | {"first_tokens", "recalls"}
     assert set().union(*taken) == switches
+
+
+@pytest.mark.parametrize(
+    ("arm", "queue", "told"),
+    [
+        ("working-set", "priority", (1, 3)),
+        ("working-set", "fcfs", (0, 0)),
+        ("working-set-without-priorities", "priority", (0, 0)),
+        ("turn-admission", "priority", (0, 0)),
+        ("vllm-router", "priority", (0, 0)),
+    ],
+)
+def test_who_tells_engines_of_priorities_tells_those_that_look_at_them(
+    arm: str, queue: Literal["fcfs", "priority"], told: tuple[int, int]
+) -> None:
+    pool = NotedPool()
+    made = make_arm(arm, pool, Setting(replicas=(SimReplica(engine=EngineFigures(queue=queue)),)), checked=False)
+    made.probed(0, (0, 0, 0))
+    urgent, other = turn(1, run_of(1, service_class=ServiceClass.INTERACTIVE)), turn(2, run_of(2))
+    for each in (urgent, other):
+        made.offered(each)
+    assert (urgent.priority, other.priority) == told
 
 
 def test_there_is_no_other_arm() -> None:

@@ -304,15 +304,19 @@ class Engine:
         self._running.append(sequence)
 
     def _make_room(self) -> bool:
-        """Leave room for one token of each running request, if need be by taking back the youngest; say if it was."""
+        """Leave room for one token of each running request, if need be by taking the last in line back; say if it was.
+
+        That is the youngest of the least urgent.
+        """
         before = self.totals.retractions
         while len(self._running) > 1 and self._is_short():
-            youngest = self._running.pop()
-            self._release(youngest)
-            youngest.prefill_left = 0
-            youngest.begun = False
-            youngest.number = next(self._retracted)
-            insort(self._waiting, youngest, key=self._order)
+            last = max(range(len(self._running)), key=lambda place: (self._order(self._running[place])[0], place))
+            taken = self._running.pop(last)
+            self._release(taken)
+            taken.prefill_left = 0
+            taken.begun = False
+            taken.number = next(self._retracted)
+            insort(self._waiting, taken, key=self._order)
             self.totals.retractions += 1
         return self.totals.retractions > before
 

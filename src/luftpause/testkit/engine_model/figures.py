@@ -26,7 +26,7 @@ class EngineFigures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         prefill_context_s: what each prompt token adds for each token that stands before it.
         request_s: what a request adds to the step that begins its prompt, whatever its length.
         reserve: share of the longest reply that must fit when a request is admitted.
-        queue: whether the engine looks at priorities.
+        queue: whether the engine looks at priorities: who waits, and who is taken back for want of memory.
     """
 
     max_running: Annotated[int, Meta(ge=1, le=100_000)] = 256

@@ -19,7 +19,7 @@ from luftpause.core.model.ids import (
     TurnId,
 )
 from luftpause.core.model.models import RAM, Device, ModelSpec
-from luftpause.core.model.replicas import Endpoint, EngineKind, Load, ReplicaKind, ReplicaSpec
+from luftpause.core.model.replicas import Endpoint, EngineKind, Load, Priorities, ReplicaKind, ReplicaSpec
 from luftpause.core.model.turns import Usage
 from luftpause.core.scheduling.actions import Action, ForgetRun, HoldTurn, PlaceTurn, RecallTurn, RefuseTurn
 from luftpause.core.scheduling.decide import decide, next_deadline
@@ -165,12 +165,13 @@ class TurnAdmission:
 
     def probed(self, replica: int, load: tuple[int, int, int] | None) -> None:
         """Tell what was seen."""
-        pool = self._setting.replicas[replica].engine.kv_tokens
+        engine = self._setting.replicas[replica].engine
         seen = None
         if load is not None:
             running, waiting, read = load
-            seen = Load(running=running, waiting=waiting, kv_tokens=pool, prompt_tokens=read)
-        self._tell(ReplicaProbed(replica=self._names[replica], healthy=load is not None, load=seen))
+            seen = Load(running=running, waiting=waiting, kv_tokens=engine.kv_tokens, prompt_tokens=read)
+        takes = Priorities.LOWER_FIRST if engine.queue == "priority" else None
+        self._tell(ReplicaProbed(replica=self._names[replica], healthy=load is not None, load=seen, priorities=takes))
 
     def loaded(self, replica: int) -> None:
         """Tell that its model is up."""
@@ -284,6 +285,7 @@ class TurnAdmission:
         match action:
             case PlaceTurn(charge=charge):
                 turn = self._open[action.turn]
+                turn.priority = action.priority or 0
                 turn.spoken_of = -(-charge.reply_bytes // STREAMED_BYTES) if charge is not None else 0
                 self._pool.send(turn, self._numbers[action.replica])
             case RecallTurn():

@@ -6,7 +6,6 @@ Knows nothing of engines or scheduling.
 from enum import Enum
 
 from luftpause.core.model.ids import TurnId
-from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.engine_model.sequence import Request
 from luftpause.testkit.sim.dice import Dice
 from luftpause.testkit.sim.plans import Leg, RunPlan
@@ -107,7 +106,8 @@ class SimTurn:
     """One turn of an agent. A failed one is offered again as a new turn of the same leg, as an agent would.
 
     `spoke`: its answer has begun. `spoken_of`: whoever sent it wants to know when that has so many tokens; 0: not.
-    `recalls`: how often its engine has given it back; each time it has another id.
+    `recalls`: how often its engine has given it back; each time it has another id. `priority`: what its engine was told
+    of it, smaller first.
     """
 
     __slots__ = (
@@ -116,6 +116,7 @@ class SimTurn:
         "key",
         "offered_at",
         "phase",
+        "priority",
         "prompt_tokens",
         "recalls",
         "replica",
@@ -133,6 +134,7 @@ class SimTurn:
         self.recalls = 0
         self.spoke = False
         self.spoken_of = 0
+        self.priority = 0
         self.offered_at = now
         self.phase = TurnPhase.OFFERED
         self.replica = -1
@@ -185,7 +187,7 @@ def request_of(turn: SimTurn, seed: int, fate: Fate) -> Request:
         prompt=prompt,
         reply_tokens=run.leg.reply_tokens,
         reply_tokens_max=plan.reply_tokens_max,
-        priority=0 if run.service_class is ServiceClass.INTERACTIVE else 1,
+        priority=turn.priority,
         dies_after=dies_after,
         spoken_of=turn.spoken_of,
     )

@@ -7,9 +7,9 @@ from luftpause.core.scheduling.working_set.leases import MOVE_S
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 
 
-def closed_at_home(*names: str, shut_s: float) -> World:
+def closed_at_home(*names: str, shut_s: float, moves: bool = True) -> World:
     """A run comes back to `a`, whose engine asked to be left alone."""
-    made = world(*names, limits=WorkingSetLimits(forget=False))
+    made = world(*names, limits=WorkingSetLimits(forget=False, moves=moves))
     assert made.place(sized("t1", 1000, "r")) == "a"
     made.tell_all([begun("t1"), answered("t1", 1000, tool="look")])
     made.tell(sized("x1", 3000))
@@ -36,6 +36,12 @@ def test_whoever_waits_at_home_for_longer_than_moving_takes_goes_elsewhere() -> 
     assert woken(made, int(MOVE_S)) == []
     assert woken(made, 3) == [("t2", "b")]
     assert seat(made, "a").kept == 0
+
+
+def test_without_moves_it_waits_on_at_home() -> None:
+    made = closed_at_home("a", "b", shut_s=20.0, moves=False)
+    assert woken(made, 19) == []
+    assert woken(made, 3) == [("t2", "a")]
 
 
 def test_it_waits_on_where_nothing_else_takes_it() -> None:

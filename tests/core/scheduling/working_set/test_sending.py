@@ -9,6 +9,7 @@ from core.scheduling.builders import failed, placed, reasons_placed
 from core.scheduling.working_set.worlds import answered, begun, seat, sized, told, world
 from luftpause.core.model.ids import ReplicaId, TurnId
 from luftpause.core.scheduling.reasons import PlacedBecause, RoomKeptFor, WaitingForTokens
+from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
 from luftpause.core.scheduling.working_set.sending import OWED_S
 
 
@@ -18,6 +19,13 @@ def test_a_run_begins_where_most_is_free_and_waits_where_it_fits_nowhere() -> No
     assert busy.place(sized("t2", 2000)) == "b"
     assert busy.place(sized("t3", 2000)) == "b"
     assert busy.hold(sized("t4", 6000)) == WaitingForTokens(replica=ReplicaId("a"), need=6200, free=5800)
+
+
+def test_without_placement_a_run_begins_where_fewest_turns_are_in_flight() -> None:
+    busy = world("a", "b", limits=WorkingSetLimits(fill=1.0, placement=False))
+    assert busy.place(sized("t1", 4000)) == "a"
+    assert busy.place(sized("t2", 1000)) == "b"
+    assert busy.place(sized("t3", 1000)) == "a", "first declared of equals, whatever else is charged there"
 
 
 def test_the_first_in_line_closes_one_replica_and_the_other_takes_who_fits() -> None:

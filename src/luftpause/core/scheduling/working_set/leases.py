@@ -75,7 +75,7 @@ def _better_off_elsewhere(draft: Draft, run: Run, takers: dict[Service, list[Rep
     `takers`: who takes anybody of a service, as far as that was looked at for others.
     """
     limits, held = draft.limits.working_set, draft.held[run.held[0]]
-    if limits is None or now - held.arrived_at < _price_s(draft, run):
+    if limits is None or not limits.moves or now - held.arrived_at < _price_s(draft, run):
         return False
     service = held.arrival.kind, held.arrival.model
     if service not in takers:

@@ -23,6 +23,9 @@ class WorkingSetLimits:
         guests: others make way for who has little in flight beside them, see `guests.py`.
         fill_beside: share of a replica's memory that is filled where a guest is at work, if anybody else is.
         claim: the first in line that fits nowhere closes a replica to those behind it.
+        placement: who begins goes where it waits least, a saved prefill counted, and most is free; else where fewest
+            turns are in flight.
+        moves: who waits at home for longer than its prefill elsewhere takes may begin elsewhere.
         recalls: so often a batch turn without a first token may be taken back for an interactive one; 0 for never.
         agent_replies: an answer is charged as the longer ones of its agent; else as the mean of its model.
         corrections: an answer that becomes longer than its charge is charged with more while it is made.
@@ -43,6 +46,8 @@ class WorkingSetLimits:
     guests: bool = True
     fill_beside: float = 0.5
     claim: bool = True
+    placement: bool = True
+    moves: bool = True
     recalls: int = 1
     native_priority: bool = True
     agent_replies: bool = True
