@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -23,7 +24,7 @@ from luftpause.testkit.bench.over_http.children import wait_until
 from luftpause.testkit.bench.results import ArmResult, WorkloadResult, load_results
 from luftpause.testkit.bench.windows import Window
 from luftpause.testkit.bench.workloads import WORKLOADS, Workload
-from testkit.bench.measured import SMALL, result
+from testkit.bench.measured import MACHINE, SMALL, result
 
 QUICK = ("small", "--seeds", "2", "--minutes", "0.2", "--jobs", "1")
 
@@ -43,7 +44,8 @@ def test_without_a_workload_all_are_listed(monkeypatch: pytest.MonkeyPatch) -> N
     code, out, _ = bench()
     assert code == 0
     for workload in WORKLOADS.values():
-        assert f"│ {workload.name} " in out
+        assert f"\n{workload.name} " in out
+        assert ", ".join(workload.engines) in out
 
 
 def test_a_workload_is_measured_and_judged() -> None:
@@ -219,6 +221,23 @@ def test_where_nobody_can_be_had_nothing_is_measured_and_what_was_is_kept(
     assert "absent: sglang-router-tuned: sglang-router is not in" in err
     assert err.endswith("error: nothing of small could be measured\n")
     assert stored.read_text(encoding="utf-8") == "before"
+
+
+@pytest.mark.parametrize(("load", "is_busy"), [(0.4, False), (9.5, True)])
+def test_where_real_time_passes_a_busy_machine_is_said_to_be_one(
+    monkeypatch: pytest.MonkeyPatch, load: float, is_busy: bool
+) -> None:
+    measured = replace(
+        result(sglang_router_tuned=[1.0]),
+        engine="http",
+        setup={"most cores busy": "door 0.16"},
+        machine=msgspec.structs.replace(MACHINE, load_before=load),
+    )
+    monkeypatch.setattr(module, "measure_workload", lambda *_: measured)
+    code, out, err = bench("small", "--engine", "http")
+    assert code == 0
+    assert "most cores busy door 0.16" in out
+    assert ("load average 9.5 on 2 cores before it began" in err) is is_busy
 
 
 def test_what_would_change_nothing_is_refused() -> None:

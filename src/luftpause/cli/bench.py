@@ -71,7 +71,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click.command(
     short_help="Measure policies and routers on workloads.",
     epilog=examples(
-        ("luftpause bench w1", "a minute or so"),
+        ("luftpause bench w1", "under a minute"),
         ("luftpause bench w1 w3 w6 --engine http", "over HTTP, ten minutes"),
         ("luftpause bench w1-small --engine llama", "with real tokens, six minutes"),
         ("luftpause bench w1 --arms smg,working-set", "two arms"),
@@ -91,7 +91,12 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click.option("--minutes", type=FiniteRange(0.1, 10_000), help="Counted time, planned minutes.  [default: its own]")
 @click.option("--rev", "revisions", multiple=True, metavar="COMMIT", help="Measure that commit, too. Repeatable.")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=cores, show_default="all cores", help="Processes.")
-@click.option("--json", "json_to", metavar="FILE", help="Write the result of one workload there; - prints it.")
+@click.option(
+    "--json",
+    "json_to",
+    metavar="FILE",
+    help="Write the result of one workload there, as docs/bench.schema.json has it; - prints it.",
+)
 @click.option("--results", metavar="FOLDER", help="Write a JSON file and a plot of each workload there.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when anything is not shown that must be.")
 def command(**given: object) -> None:
@@ -304,6 +309,11 @@ def _show(workload: Workload, result: WorkloadResult) -> None:
         click.echo(TOLD)
     for arm, why in result.absent.items():
         click.echo(f"absent: {arm}: {' '.join(why.split())}", err=True)
+    if result.engine != "sim" and result.arms:
+        click.echo("; ".join(f"{name} {value}" for name, value in result.setup.items()))
+        if result.machine.load_before > result.machine.cores / 2:
+            load = f"load average {result.machine.load_before:.1f} on {result.machine.cores} cores"
+            click.echo(f"{load} before it began: what else runs here shows in these figures", err=True)
     if not result.arms:
         click.echo(f"error: nothing of {workload.name} could be measured", err=True)
     for each in result.arms:
