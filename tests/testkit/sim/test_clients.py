@@ -17,9 +17,10 @@ def test_each_prompt_holds_the_whole_conversation() -> None:
     run.answered(first, 1.0)
     second = SimTurn(run, 2, 1, 1.0)
     assert second.prompt_tokens == first.prompt_tokens + run.plan.legs[0].reply_tokens + run.plan.legs[1].new_tokens
+    second.priority = 3
     asked = request_of(second, 1, Fate.ANSWERED)
     assert asked.prompt == (("system batch", 64), ("batch-0", second.prompt_tokens - 64))
-    assert (asked.prompt_tokens, asked.priority) == (second.prompt_tokens, 1)
+    assert (asked.prompt_tokens, asked.priority) == (second.prompt_tokens, 3)
 
 
 def test_a_rewritten_prompt_shares_nothing_with_the_one_before_but_what_all_share() -> None:

@@ -20,7 +20,9 @@ SAMPLE: Final = 24
 """So much of a line, dashes and all, stands before its name."""
 LABEL_H: Final = 17
 LABEL_CHARS: Final = 34
-CHAR_W: Final = 7.4
+CHAR_W: Final = 7.6
+"""Of a name's letters in the mean, as far as fonts are known; bold ones are STRONG times as wide."""
+STRONG: Final = 1.15
 PLOT_H: Final = 230
 
 _TICKS: Final = 5
@@ -77,8 +79,8 @@ def round_axis(most: float) -> Axis:
 def drawn(panel: Panel, look_of: Mapping[str, Look], across: tuple[float, float], top: float) -> list[str]:
     """Return the marks of a panel that stands from left to right `across`, its title at the top."""
     left, end, top = across[0] + LEFT, across[1] - RIGHT, top + TITLE_H
-    named = max((len(_short(line.label)) for line in panel.lines), default=0)
-    right, bottom = end - LEADER - CHAR_W * named, top + panel.height
+    named = max((_width(line.label, look_of[line.label]) for line in panel.lines), default=0)
+    right, bottom = end - LEADER - named, top + panel.height
     parts = [
         f'<text x="{left:.0f}" y="{top - 12:.0f}"><tspan class="strong">{escape(panel.title)}</tspan>'
         f'<tspan class="quiet"> ({escape(panel.better)})</tspan></text>'
@@ -144,6 +146,10 @@ def _label(label: str, look: Look, x: float, y: float) -> str:
 
 def _stroke(look: Look) -> str:
     return f' stroke-width="{look.width:g}"' + (f' stroke-dasharray="{look.dash}"' if look.dash else "")
+
+
+def _width(label: str, look: Look) -> float:
+    return CHAR_W * len(_short(label)) * (STRONG if look.is_ours else 1.0)
 
 
 def _short(label: str) -> str:
