@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 
-from luftpause.testkit.bench.report import not_reached, section
+from luftpause.testkit.bench.report import counted, not_reached, section, why_missed
 from testkit.bench.measured import result
 
 
@@ -57,3 +57,18 @@ def test_what_is_not_reached_is_said_with_its_reason_and_what_is_reached_is_only
 def test_a_workload_that_is_no_more_is_told_all_the_same() -> None:
     text = section([replace(result(direct=[1.0]), workload="w99")], "pictures")
     assert "### w99: w99" in text
+
+
+def test_an_arm_of_another_commit_has_claims_of_its_own() -> None:
+    found = result(sglang_router_tuned=[10.0], turn_admission=[16.0])
+    other = msgspec.structs.replace(found.verdicts[0], arm="turn-admission@abc", met=True)
+    said = counted([replace(found, verdicts=(*found.verdicts, other))])
+    assert said == "`turn-admission` meets 0 of its 1 claims; `turn-admission@abc` meets 1 of its 1 claims."
+
+
+def test_why_something_is_missed_is_said_only_where_it_was_measured() -> None:
+    found = result(sglang_router_tuned=[10.0], turn_admission=[16.0])
+    missed = msgspec.structs.replace(found.verdicts[0], arm="working-set", met=False)
+    unknown = msgspec.structs.replace(missed, value=None)
+    assert why_missed([replace(found, workload="w2", verdicts=(unknown,))]) == []
+    assert why_missed([replace(found, workload="w2", verdicts=(missed,))])[0].startswith("w2: nobody can meet")

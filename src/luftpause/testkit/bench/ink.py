@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from luftpause.testkit.bench.results import AT
+
 GROUNDS: Final = ("#ffffff", "#0d1117")
 """What everything stands on, by day and by night."""
 
@@ -21,8 +23,6 @@ DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 """As many as have no common factor with the colours, so twenty arms differ; and they differ without their colours."""
 
 _EMPHASIS: Final = {"working-set": ("first", 3.5), "turn-admission": ("second", 2.6)}
-_AT: Final = "@"
-"""Between an arm and the commit that it is of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def looks(arms: Sequence[str]) -> dict[str, Look]:
     found: dict[str, Look] = {}
     others = revisions = 0
     for arm in dict.fromkeys(arms):
-        policy, _, commit = arm.partition(_AT)
+        policy, _, commit = arm.partition(AT)
         if policy not in _EMPHASIS:
             found[arm] = Look(kind=f"peer{others % len(PEERS)}", width=1.7, dash=DASHES[others % len(DASHES)])
             others += 1

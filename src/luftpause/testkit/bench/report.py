@@ -6,7 +6,7 @@ from typing import Final
 from luftpause.testkit.bench.claims import Verdict
 from luftpause.testkit.bench.machine import machine_line
 from luftpause.testkit.bench.pieces import TOLD, pieces_table
-from luftpause.testkit.bench.results import EngineShell, WorkloadResult, has_curves
+from luftpause.testkit.bench.results import AT, EngineShell, WorkloadResult, has_curves
 from luftpause.testkit.bench.tables import BEST, NONE, arms_table, markdown, verdicts_table
 from luftpause.testkit.bench.workloads import OURS, TUNED, WORKLOADS
 
@@ -42,34 +42,39 @@ def not_reached(results: Sequence[WorkloadResult]) -> str:
     """Return how many claims our policies meet, and which ones the policy that is to win misses, and why."""
     if not results:
         return ""
-    best = OURS[-1]
-    missed = _missed(results)
+    missed = any(_is_missed(verdict) for result in results for verdict in result.verdicts)
+    table = _shown(results, _is_missed) if missed else ""
     why = "\n".join(f"- {line}" for line in why_missed(results))
-    table = _shown(results, lambda each: each.arm == best and not each.met) if missed else ""
     return "\n\n".join(part for part in (counted(results), table, why) if part) + "\n"
+
+
+def _is_missed(verdict: Verdict) -> bool:
+    """Say whether the policy that is to win does not show it, or was never measured in it."""
+    return verdict.arm == OURS[-1] and not verdict.met
 
 
 def why_missed(results: Sequence[WorkloadResult]) -> list[str]:
     """Return a line for each workload of which the policy that is to win misses something, if it is known why."""
-    workloads = [WORKLOADS[name] for name in dict.fromkeys(_missed(results)) if name in WORKLOADS]
-    return [f"{each.name}: {each.why_missed}" for each in workloads if each.why_missed]
-
-
-def _missed(results: Sequence[WorkloadResult]) -> list[str]:
-    return [
-        result.workload for result in results if any(each.arm == OURS[-1] and not each.met for each in result.verdicts)
-    ]
+    missed = {
+        result.workload: WORKLOADS[result.workload].why_missed
+        for result in results
+        if result.workload in WORKLOADS
+        and any(_is_missed(verdict) and verdict.value is not None for verdict in result.verdicts)
+    }
+    return [f"{name}: {why}" for name, why in missed.items() if why]
 
 
 def counted(results: Sequence[WorkloadResult]) -> str:
     """Return how many claims each of our policies meets, and other arms."""
     verdicts = [verdict for result in results for verdict in result.verdicts]
     said = []
-    for arm in reversed(OURS):
+    names = dict.fromkeys(verdict.arm for verdict in verdicts)
+    ours = [name for arm in reversed(OURS) for name in names if name.partition(AT)[0] == arm]
+    for arm in ours:
         met = [verdict.met for verdict in verdicts if verdict.arm == arm]
         if met:
             said.append(f"`{arm}` meets {sum(met)} of its {len(met)} claims")
-    others = [verdict.met for verdict in verdicts if verdict.arm not in OURS]
+    others = [verdict.met for verdict in verdicts if verdict.arm not in ours]
     if others:
         said.append(f"other arms meet {sum(others)} of the {len(others)} that are made of every arm")
     return "; ".join(said) + "." if said else ""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -14,6 +14,9 @@ from luftpause.testkit.bench.samples import FIGURES, Curves, Sample
 from luftpause.testkit.sim.figures import Spread, spread_of
 
 EngineShell = Literal["sim", "http", "llama"]
+
+AT: Final = "@"
+"""Between an arm and the commit that it is of."""
 
 _OWN_KEYS = ("arm", "scenario", "broken", "curves")
 

@@ -19,7 +19,7 @@ import msgspec
 
 from luftpause.testkit.bench.claims import judge
 from luftpause.testkit.bench.machine import ROOT
-from luftpause.testkit.bench.results import ArmResult, WorkloadResult, arm_results, from_json, samples_of
+from luftpause.testkit.bench.results import AT, ArmResult, WorkloadResult, arm_results, from_json, samples_of
 from luftpause.testkit.bench.workloads import OURS, OWN, Workload
 
 
@@ -36,8 +36,6 @@ class Steps(Protocol):
 
 
 _BENCH: Final = "src/luftpause/testkit/bench/bench.py"
-_AT: Final = "@"
-"""Between an arm and the commit that it is of."""
 _STOP_S: Final = 30.0
 """So long a commit's own bench has to end its engines when we are stopped."""
 
@@ -132,7 +130,7 @@ def measured_at(
             result = from_json(file.read_bytes())
         except msgspec.DecodeError as other:
             raise RevisionError(f"{name} writes results of another kind: {other}") from other
-        found += [replace(each, arm=f"{each.arm}{_AT}{name}") for each in result.arms]
+        found += [replace(each, arm=f"{each.arm}{AT}{name}") for each in result.arms]
     if not found:
         raise RevisionError(f"{name} cannot be measured: {why or 'it has none of our arms'}")
     return tuple(found)
@@ -156,7 +154,7 @@ def _asked(command: Sequence[str], env: Mapping[str, str]) -> str:
 def with_arms(result: WorkloadResult, more: Sequence[ArmResult], workload: Workload) -> WorkloadResult:
     """Return the result with more arms of ours, and all verdicts anew."""
     arms = (*result.arms, *more)
-    names = [each.arm for each in arms if _AT in each.arm]
+    names = [each.arm for each in arms if AT in each.arm]
     samples = samples_of(arms)
     verdicts = judge(workload.claims, samples, (*OURS, *names), (*OWN, *names), noisy=result.engine != "sim")
     return replace(result, arms=arm_results(samples), verdicts=tuple(verdicts))
