@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 from native.__main__ import MAIN
+from native.__main__ import main as make_copy
 from native.build import modules
 from native.values import rewrite
+
+from luftpause.testkit.bench.machine import commit
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STARTS_A_CHILD = """
@@ -32,6 +35,15 @@ def test_what_a_compiled_copy_starts_is_of_the_same_copy(tmp_path: Path) -> None
     command = [sys.executable, str(tmp_path / "copy")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True, cwd=tmp_path)
     assert ran.stdout.strip() == str(package / "child.py")
+
+
+def test_a_copy_says_of_which_commit_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("native.__main__.compile_beside", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["native", str(tmp_path / "copy"), "these sources"])
+    assert make_copy() == 0
+    assert (tmp_path / "copy" / "commit").read_text(encoding="utf-8") == commit()
+    assert (tmp_path / "copy" / "stamp").read_text(encoding="utf-8") == "these sources"
+    assert (tmp_path / "copy" / "luftpause" / "__main__.py").exists()
 
 
 FEW = {

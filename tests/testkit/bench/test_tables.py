@@ -9,9 +9,17 @@ from testkit.bench.measured import result, sample
 def test_a_figure_stands_with_its_spread_and_its_ratio() -> None:
     arms = result(sglang_router_tuned=[10.0, 20.0], turn_admission=[20.0, 30.0]).arms
     header, rows = arms_table(arms, ("runs_per_min", "run_p50_s"), "sglang-router-tuned")
-    assert header == ("arm", "runs/min", "run p50 s")
-    assert rows[0] == ("sglang-router-tuned", "15.0 (10.0–20.0)", NONE)
-    assert rows[1] == ("turn-admission", "25.0 (20.0–30.0) 1.75×*", NONE)
+    assert header == ("arm", "runs/min"), "there is no p50"
+    assert rows[0] == ("sglang-router-tuned", "15.0 (10.0–20.0)")
+    assert rows[1] == ("turn-admission", "25.0 (20.0–30.0) 1.75×*")
+
+
+def test_a_class_that_a_load_does_not_have_has_no_column_and_what_must_be_nothing_has_one() -> None:
+    seeds = {"a": sample(1.0, batch_runs_per_min=0.0, broken_rules=0.0), "b": sample(2.0, batch_runs_per_min=0.0)}
+    arms = arm_results({"w1": {name: [each] for name, each in seeds.items()}})
+    header, rows = arms_table(arms, ("batch_runs_per_min", "broken_rules"), "a")
+    assert header == ("arm", "broken rules")
+    assert rows == [("a", "0"), ("b", NONE)]
 
 
 def test_the_best_of_a_column_and_who_equals_them_are_marked_unless_all_are_alike() -> None:

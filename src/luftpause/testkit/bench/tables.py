@@ -21,6 +21,8 @@ MORE_IS_BETTER: Final = frozenset(
 )
 """Of all other figures less is better."""
 
+_OF_A_CLASS: Final = ("interactive_runs_per_min", "batch_runs_per_min")
+
 ALIKE: Final = 0.02
 """Arms whose medians differ by no more are equally good: more than that a load that nobody queues in must not show."""
 
@@ -75,8 +77,10 @@ def markdown(table: Table) -> str:
 def arms_table(arms: Sequence[ArmResult], columns: Sequence[str], baseline: str) -> Table:
     """Return a row for each arm of one scenario: medians, the seeds' least and greatest, and the ratio to one arm.
 
-    BEST stands behind the best median of a column and those that are ALIKE, unless all of them are.
+    BEST stands behind the best median of a column and those that are ALIKE, unless all of them are. Columns of which no
+    arm has anything are left out, such as runs of a class that the load does not have.
     """
+    columns = [column for column in columns if any(_is_there(each.figures.get(column), column) for each in arms)]
     base = next((each for each in arms if each.arm == baseline), None)
     header = ("arm", *(TITLES[column][0] for column in columns))
     best = {column: best_arms(arms, column) for column in columns}
@@ -89,6 +93,11 @@ def arms_table(arms: Sequence[ArmResult], columns: Sequence[str], baseline: str)
         ]
         rows.append((each.arm, *cells))
     return header, rows
+
+
+def _is_there(spread: Spread | None, column: str) -> bool:
+    """Say whether there is anything to tell: no runs of a class are no figure, no faults are one."""
+    return spread is not None and bool(spread.high if column in _OF_A_CLASS else spread.median is not None)
 
 
 def best_arms(arms: Sequence[ArmResult], figure: str) -> frozenset[str]:

@@ -78,7 +78,7 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
         waits = bool(draft.queue_bits) and (service_class, pool) in draft.queue_bits
         return home if home is not None and not waits and goes_on(home, service_class, limits) else None
     need = need_of(draft, arrival, run)
-    little = is_guest(draft, arrival, need)
+    little, weighed = is_guest(draft, arrival, need), limits.placement
     best: Replica | None = None
     best_rank = (0, 0)
     is_hopeless = bool(among)
@@ -92,7 +92,7 @@ def where_now(draft: Draft, arrival: TurnArrived, run: Run | None, pool: Pool, n
             continue
         saved = run.measure.context if run is not None and replica.replica == home_name else 0
         wait_s = (sum(each.tokens for each in replica.seat.awaiting) - saved) / speed_of(replica)
-        rank = (int(wait_s / WAIT_STEP_S), load_of(replica)) if limits.placement else (0, replica.in_flight)
+        rank = (int(wait_s / WAIT_STEP_S), load_of(replica)) if weighed else (0, replica.in_flight)
         if best is None or rank < best_rank:
             best, best_rank = replica, rank
     return _largest(among) if best is None and is_hopeless else best
