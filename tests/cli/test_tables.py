@@ -3,6 +3,7 @@
 import pytest
 
 from luftpause.cli.tables import print_table
+from luftpause.testkit.bench.tables import Table
 
 
 def test_a_table_has_its_title_and_all_its_cells(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,7 +17,8 @@ def test_a_table_has_its_title_and_all_its_cells(capsys: pytest.CaptureFixture[s
 
 
 def test_figures_stand_at_the_right_and_words_at_the_left(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table("", (("name", "km", "flows into"), [("Drava", "749", "Danube"), ("Inn", "–", "the Black Sea, late")]))
+    rivers: Table = (("name", "km", "flows into"), [("Drava", "749", "Danube"), ("Inn", "–", "the Black Sea, late")])
+    print_table("", rivers)
     lines = capsys.readouterr().out.splitlines()
     assert "│ 749 │ Danube  " in lines[3]
     assert "│   – │ the Black Sea" in lines[4]
@@ -25,7 +27,7 @@ def test_figures_stand_at_the_right_and_words_at_the_left(capsys: pytest.Capture
 def test_on_a_terminal_the_best_are_bold_and_verdicts_have_colours(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = (("arm", "runs", "verdict"), [("[red]a", "3 1.5×*", "met"), ("b", "2", "missed by 2.00×")])
+    table: Table = (("arm", "runs", "verdict"), [("[red]a", "3 1.5×*", "met"), ("b", "2", "missed by 2.00×")])
     print_table("", table)
     assert "\x1b" not in capsys.readouterr().out
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -35,7 +37,7 @@ def test_on_a_terminal_the_best_are_bold_and_verdicts_have_colours(
         assert said in out
 
 
-ARMS = (
+ARMS: Table = (
     ("arm", "interactive runs/min", "interactive p50 s", "batch runs/min", "re-prefilled tokens/run"),
     [
         ("sglang-router-manual", "8.0 (7.0–9.0)", "28.3 (25.7–30.9)", "102 (100–104)", "4,316 (4,251–4,380)"),

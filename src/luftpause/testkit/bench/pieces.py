@@ -31,7 +31,7 @@ def pieces_table(result: WorkloadResult) -> Table | None:
         by_scenario.setdefault(arm.scenario, {})[arm.arm] = arm
     workload = WORKLOADS.get(result.workload)
     figures = workload.columns if workload is not None else tuple(TITLES)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in dict.fromkeys(arm.arm for arm in result.arms if WITHOUT in arm.arm):
         found = sorted(_differences(name, by_scenario, figures), key=lambda each: -abs(log(each[1])))
         worse, better = ([text for text, _, is_worse in found if is_worse is wanted] for wanted in (True, False))
