@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from luftpause.cli.bench_progress import progress
+from luftpause.cli.bench_progress import Bar, progress
 
 
 def measured(expected_s: float | None = None) -> None:
@@ -35,7 +35,8 @@ def test_on_a_terminal_a_bar_says_what_is_measured_now(
     monkeypatch.setenv("COLUMNS", "100")
     with progress("w1", 3, None) as steps:
         steps.begins("w1: direct, seed 1")
-        steps.bar.refresh()  # type: ignore[union-attr] # it is a bar here
+        assert isinstance(steps, Bar)
+        steps.bar.refresh()
         shown = capsys.readouterr().err
         steps.done("w1: direct, seed 1")
     assert "w1: direct, seed 1" in shown

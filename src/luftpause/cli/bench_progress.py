@@ -23,7 +23,7 @@ _MINUTE: Final = 60
 
 
 @dataclass(slots=True)
-class _Counted:
+class Counted:
     """Counts what was done, where nobody watches."""
 
     number: int = 0
@@ -37,7 +37,7 @@ class _Counted:
 
 
 @dataclass(slots=True)
-class _Bar:
+class Bar:
     """Says what is measured at the moment, as far as anybody tells, else what was measured last."""
 
     bar: Progress
@@ -53,7 +53,7 @@ class _Bar:
 
 
 @contextmanager
-def progress(name: str, count: int, expected_s: float | None) -> Iterator[_Counted | _Bar]:
+def progress(name: str, count: int, expected_s: float | None) -> Iterator[Counted | Bar]:
     """Show how far it is, while a block measures.
 
     Args:
@@ -64,7 +64,7 @@ def progress(name: str, count: int, expected_s: float | None) -> Iterator[_Count
     if expected_s is not None:
         say(f"{name}: {count} measurements, {_about(expected_s)}", err=True)
     if not sys.stderr.isatty():
-        counted = _Counted()
+        counted = Counted()
         yield counted
         say(f"{name}: {counted.number} of {count} measurements are done", err=True)
         return
@@ -77,7 +77,7 @@ def progress(name: str, count: int, expected_s: float | None) -> Iterator[_Count
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bar:
-        yield _Bar(bar, bar.add_task(name, total=count))
+        yield Bar(bar, bar.add_task(name, total=count))
 
 
 def _about(seconds: float) -> str:
