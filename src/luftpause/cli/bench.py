@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from luftpause.cli.bench_output import Destination
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.files import OutputFile
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.say import say
 from luftpause.cli.tables import print_table
@@ -94,7 +95,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click.option("--minutes", type=FiniteRange(0.1, 10_000), help="Counted time, planned minutes.  [default: its own]")
 @click.option("--rev", "revisions", multiple=True, metavar="COMMIT", help="Measure that commit, too. Repeatable.")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=cores, show_default="all cores", help="Processes.")
-@click.option("--json", "json_to", metavar="FILE", help="Write the result of one workload there; - prints it.")
+@click.option("--json", "json_to", type=OutputFile(), help="Write the result of one workload there; - prints it.")
 @click.option("--results", metavar="FOLDER", help="Write a JSON file and a plot of each workload there.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when anything is not shown that must be.")
 def command(**given: object) -> None:
