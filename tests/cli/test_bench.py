@@ -73,7 +73,7 @@ def test_what_a_full_disk_does_not_keep_is_shown_all_the_same() -> None:
     code, out, err = bench(*QUICK, "--arms", "turn-admission", "--json", "/dev/full")
     assert code == 1
     assert "(least–greatest), × is to turn-admission, * is best" in " ".join(out.split())
-    assert "small cannot be kept: No space left on device" in err
+    assert "/dev/full: cannot write it: No space left on device" in err
 
 
 def test_results_and_plots_of_several_are_stored_in_a_folder(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_strict_fails_when_something_is_not_shown(monkeypatch: pytest.MonkeyPatc
         (("small", "--arms", ""), "no arm is named; in small there are direct, sglang-router-tuned, turn-admission"),
         (("small", "--rev", "no-such-commit"), "no commit 'no-such-commit'"),
         (("small", "--json", "/no/such/folder/small.json"), "cannot write '/no/such/folder/small.json': No such file"),
-        (("small", "--json", "/"), "cannot write '/': Is a directory"),
+        (("small", "--json", "/"), "'/' is a directory"),
         (("small", "--results", "/dev/null"), "cannot write into '/dev/null'"),
     ],
 )

@@ -47,7 +47,6 @@ def test_without_a_place_nothing_is_kept() -> None:
     destination.keep(RESULT)
 
 
-@pytest.mark.parametrize(("file", "folder"), [("/no/such/folder/x.json", None), (None, "/dev/null/x")])
-def test_what_cannot_be_written_is_refused(file: str | None, folder: str | None) -> None:
+def test_a_folder_that_cannot_be_is_refused() -> None:
     with pytest.raises(click.BadParameter, match="cannot write"):
-        Destination.of(file, folder)
+        Destination.of(None, "/dev/null/x")

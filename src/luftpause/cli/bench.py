@@ -12,6 +12,7 @@ from luftpause.cli.bench_output import Destination
 from luftpause.cli.bench_progress import progress
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.files import OutputFile
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.say import say
 from luftpause.cli.tables import print_table
@@ -94,7 +95,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click.option(
     "--json",
     "json_to",
-    metavar="FILE",
+    type=OutputFile(),
     help="Write the result of one workload there, as docs/bench.schema.json has it; - prints it.",
 )
 @click.option("--results", metavar="FOLDER", help="Write a JSON file and a plot of each workload there.")

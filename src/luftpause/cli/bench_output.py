@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
+from luftpause.cli.files import PRINTED, write
 from luftpause.testkit.bench.plots import plot
 from luftpause.testkit.bench.results import WorkloadResult, file_name, has_curves, to_json
-
-PRINTED = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,6 @@ class Destination:
         Raises:
             click.BadParameter: nothing can be written there.
         """
-        if file is not None and file != PRINTED:
-            _try_file(Path(file))
         if folder is not None:
             _try_folder(Path(folder))
         return cls(file, None if folder is None else Path(folder))
@@ -46,28 +43,15 @@ class Destination:
         """Write a result.
 
         Raises:
-            OSError: it cannot be written any more.
+            CommandFailedError: it cannot be written any more; OSError where that is in the folder.
         """
-        if self.prints_json:
-            click.echo(to_json(result), nl=False)  # bytes: JSON is UTF-8, whatever the terminal is
-        elif self.file is not None:
-            Path(self.file).write_bytes(to_json(result))
+        if self.file is not None:
+            write(to_json(result), self.file)
         if self.folder is not None:
             file = self.folder / file_name(result)
             file.write_bytes(to_json(result))
             if has_curves(result):
                 file.with_suffix(".svg").write_text(plot(result), encoding="utf-8")
-
-
-def _try_file(file: Path) -> None:
-    was_there = file.exists()
-    try:
-        with file.open("ab"):
-            pass
-        if not was_there:
-            file.unlink()
-    except OSError as error:
-        raise click.BadParameter(f"cannot write {str(file)!r}: {error.strerror}", param_hint="--json") from error
 
 
 def _try_folder(folder: Path) -> None:

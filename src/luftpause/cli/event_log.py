@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from luftpause.assembly.recording import Recording
+from luftpause.cli.files import FilePath
 from luftpause.cli.options import Callback
 
 
@@ -12,7 +13,7 @@ def event_log_options(callback: Callback) -> Callback:
     """Add `--event-log FILE` and `--validate`; `recording_of` has what they said."""
     log = click.option(
         "--event-log",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FilePath(path_type=Path, dir_okay=False),
         metavar="FILE",
         expose_value=False,
         callback=_take,

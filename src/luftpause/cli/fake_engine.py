@@ -12,6 +12,7 @@ import msgspec
 from click.core import ParameterSource
 
 from luftpause.cli.examples import examples
+from luftpause.cli.files import FilePath
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
@@ -141,7 +142,7 @@ def _amount(
 @click.option(
     "--seed", type=int, help="Same seed, same replies and ids; left out: another one each time, as replicas want it."
 )
-@click.option("--ready-file", type=click.Path(dir_okay=False), metavar="PATH", help="Write the address there.")
+@click.option("--ready-file", type=FilePath(dir_okay=False), metavar="PATH", help="Write the address there.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: object) -> None:
     """Start an engine that only pretends: OpenAI chat with tools and simulated latency.

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from luftpause.cli.examples import examples
+from luftpause.cli.files import FilePath
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.ready import ready_file
 from luftpause.cli.say import say
@@ -57,8 +58,8 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--deep-delay-s", type=_DELAY_S, help="How long deep_search takes.  [default: random, 2 to 5]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same delays and answers.")
 @click.option("--destructive", is_flag=True, help="Also offer delete_note, which says that it destroys.")
-@click.option("--effects", type=click.Path(dir_okay=False), help="Append a line there per call.")
-@click.option("--ready-file", type=click.Path(dir_okay=False), help="Write the address there.")
+@click.option("--effects", type=FilePath(dir_okay=False), help="Append a line there per call.")
+@click.option("--ready-file", type=FilePath(dir_okay=False), help="Write the address there.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: object) -> None:
     """Start MCP tools that only pretend: lookup, and the slower deep_search."""

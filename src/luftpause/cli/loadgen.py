@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import sys
-from pathlib import Path
 
 import click
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 from luftpause.adapters.engine_http.engines import HttpEngines
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import FAILED, CommandFailedError
+from luftpause.cli.files import PRINTED, OutputFile, write
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.serve import run_service
 from luftpause.core.model.turns import ServiceClass
@@ -57,7 +57,7 @@ _SECONDS = FiniteRange(0, 86_400)
 @click.option("--max-tokens", type=_COUNT, default=256, show_default=True, help="Longest reply of a turn.")
 @click.option("--turn-timeout-s", type=_SECONDS, default=600, show_default=True, help="Longest a turn may take.")
 @click.option("--token-env", default="LUFTPAUSE_TOKEN", show_default=True, help="Variable with the doors' token.")
-@click.option("--json", "json_to", metavar="FILE", help="Write the summary there as JSON; - prints it.")
+@click.option("--json", "json_to", type=OutputFile(), help="Write the summary there as JSON; - prints it.")
 @click.pass_context
 def command(ctx: click.Context, /, json_to: str | None, **options: object) -> None:
     """Send made-up work through one of the doors and measure: --agents at the LLM door, or --spawn over MCP.
@@ -104,14 +104,12 @@ def _show_progress(line: str) -> None:
 
 def _show(plan: Plan, board: Board, json_to: str | None) -> None:
     summary = summarise(board)
+    if json_to != PRINTED:
+        for line in (*(_answer(run) for run in board.ended if plan.habits.task), *summary_lines(summary)):
+            click.echo(printable(line))
     if json_to is not None:
         text = json.dumps(plan.described() | dataclasses.asdict(summary), indent=2)
-        if json_to == "-":
-            click.echo(text)
-            return
-        Path(json_to).write_text(text + "\n", encoding="utf-8")
-    for line in (*(_answer(run) for run in board.ended if plan.habits.task), *summary_lines(summary)):
-        click.echo(printable(line))
+        write(f"{text}\n".encode(), json_to)
 
 
 def _answer(run: RunNotes) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from luftpause.cli.files import FilePath
 from luftpause.config.load import Loaded, load
 from luftpause.telemetry import logs
 
@@ -63,7 +64,7 @@ def config_option(callback: Callback) -> Callback:
     """Add `--config FILE`, passed as `config`."""
     return click.option(
         "--config",
-        type=click.Path(path_type=Path),
+        type=FilePath(path_type=Path),
         metavar="FILE",
         help="Configuration file; luftpause.toml if absent.",
     )(callback)
@@ -127,7 +128,7 @@ def _log_level_option(default: str) -> Callable[[Callback], Callback]:
 def _ready_file_option(callback: Callback) -> Callback:
     return click.option(
         "--ready-file",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FilePath(path_type=Path, dir_okay=False),
         metavar="PATH",
         help="Write the services' addresses there once they answer.",
     )(callback)

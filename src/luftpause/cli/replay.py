@@ -12,6 +12,7 @@ from luftpause.adapters.event_log.reading import UnreadableError
 from luftpause.adapters.event_log.replaying import DifferenceError, Replayed, replay
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.files import PRINTED, OutputFile, write
 from luftpause.cli.say import say
 from luftpause.core.scheduling.invariants import check as prove
 from luftpause.telemetry.printable import printable
@@ -56,7 +57,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     "--engine", metavar="FILE", help="A scenario, by file or name, whose [engine] is the model.  [default: the log's]"
 )
 @click.option("--seed", type=click.IntRange(0), help="What replies of unknown length are drawn from.  [default: 1]")
-@click.option("--json", "json_to", metavar="FILE", help="Write all figures there as JSON; - prints it.")
+@click.option("--json", "json_to", type=OutputFile(), help="Write all figures there as JSON; - prints it.")
 @click.option("--check", is_flag=True, help="Prove every state sound; with --policy audit every decision too. Slow.")
 def command(**given: object) -> None:
     """Take in every event of FILE again and compare each decision with the one that was made.
@@ -100,13 +101,10 @@ def _what_if(options: _Options, policy: str) -> None:
         raise CommandFailedError(f"{options.file}: {error}") from error
     except BrokenRuleError as broken:
         raise CommandFailedError(f"a rule was broken: {broken}") from broken
+    if options.json_to != PRINTED:
+        _print(answer, f"scenario {options.engine or BASE}", check=options.check)
     if options.json_to is not None:
-        text = report_json(answer, seed)
-        if options.json_to == "-":
-            click.echo(text, nl=False)
-            return
-        Path(options.json_to).write_text(text, encoding="utf-8")
-    _print(answer, f"scenario {options.engine or BASE}", check=options.check)
+        write(report_json(answer, seed).encode(), options.json_to)
 
 
 def _progress() -> Progress:

@@ -10,6 +10,7 @@ import msgspec
 
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.files import PRINTED, OutputFile, write
 from luftpause.cli.options import FiniteRange
 from luftpause.cli.tables import print_table
 from luftpause.telemetry.printable import printable
@@ -74,7 +75,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
 @click.option("--seeds", type=click.IntRange(1, _SEEDS_MAX), default=3, show_default=True, help="So many in a row.")
 @click.option("--arms", callback=_names, default="", metavar="A,B", help="Who schedules.  [default: all that can]")
 @click.option("--minutes", type=FiniteRange(0.1, 10_000), help="Counted time.  [default: the scenario's]")
-@click.option("--json", "json_to", metavar="FILE", help="Write all figures there as JSON; - prints it.")
+@click.option("--json", "json_to", type=OutputFile(), help="Write all figures there as JSON; - prints it.")
 @click.option("--check", is_flag=True, help="Prove every state and audit every decision: slower, but it shows faults.")
 @click.option("--show", is_flag=True, help="Only print the scenario, to make one of your own from.")
 def command(**given: object) -> None:
@@ -96,13 +97,10 @@ def command(**given: object) -> None:
     arms = _arms(options.arms, scenario)
     found = {arm: [_simulate(scenario, arm, seed, check=options.check) for seed in seeds] for arm in arms}
     results = arm_results({scenario.name: found})
+    if options.json_to != PRINTED:
+        _print_table(scenario, seeds, results, check=options.check)
     if options.json_to is not None:
-        text = _json(scenario, seeds, results)
-        if options.json_to == "-":
-            click.echo(text, nl=False)
-            return
-        Path(options.json_to).write_text(text, encoding="utf-8")
-    _print_table(scenario, seeds, results, check=options.check)
+        write(_json(scenario, seeds, results).encode(), options.json_to)
 
 
 def _text(which: str) -> str:

@@ -13,6 +13,7 @@ from luftpause.adapters.event_log.replaying import DifferenceError, replay
 from luftpause.cli.asking import ANSWER_BYTES_MAX, answer_of, configured_url
 from luftpause.cli.examples import examples
 from luftpause.cli.failures import CommandFailedError
+from luftpause.cli.files import PRINTED, OutputFile, write
 from luftpause.cli.options import FiniteRange, config_option
 from luftpause.cli.trace_events import ChangeRow, LaneRow, Told, trace_events
 from luftpause.core.model.ids import Instant
@@ -40,7 +41,15 @@ def command() -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--url", metavar="URL", help="The scheduler's status address; from the configuration if absent.")
 @click.option("--last", type=FiniteRange(0.001, 1e9), metavar="SECONDS", help="Only so long, up to the end.")
-@click.option("-o", "--output", default="-", show_default=True, metavar="FILE", help="Where to; - prints it.")
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFile(),
+    default=PRINTED,
+    show_default=True,
+    metavar="FILE",
+    help="Where to; - prints it.",
+)
 @config_option
 def export(file: Path | None, url: str | None, last: float | None, output: str, config: Path | None) -> None:
     """Write a trace in Chrome's trace-event format, which ui.perfetto.dev opens.
@@ -50,10 +59,8 @@ def export(file: Path | None, url: str | None, last: float | None, output: str, 
     """
     told = _live(url or configured_url(config)) if file is None else _recorded(file)
     body = msgspec.json.encode(trace_events(told, None if last is None else last * 1000))
-    if output == "-":
-        click.echo(body)
-    else:
-        Path(output).write_bytes(body + b"\n")
+    write(body + b"\n", output)
+    if output != PRINTED:
         click.echo(f"{output}: {len(told.lanes)} rows, {len(told.changes)} changes", err=True)
 
 

@@ -194,13 +194,23 @@ def test_no_shell_reads_the_arguments() -> None:
     assert run(story()) == ("$(id); `id` ${port} *",)
 
 
-@pytest.mark.parametrize("argv", [("/no/such/engine",), ("/",), ("bad\0name",)])
-def test_a_program_that_cannot_be_run_is_an_error_that_names_it(argv: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("/no/such/engine", "no such program"),
+        ("no-such-engine", "no such program"),
+        ("bad\0name", "no such program"),
+        ("/", "it may not be executed"),
+        (__file__, "it may not be executed"),
+    ],
+)
+def test_a_program_that_cannot_be_run_is_an_error_that_names_it_and_why(program: str, why: str) -> None:
     async def story() -> None:
-        LocalProcessHost(os.environ).start(Launch(name="engine", argv=argv))
+        LocalProcessHost(os.environ).start(Launch(name="engine", argv=(program,)))
 
-    with pytest.raises(CouldNotStartError, match="cannot run"):
+    with pytest.raises(CouldNotStartError, match="cannot run") as raised:
         run(story())
+    assert str(raised.value) == f"cannot run {program!r}: {why}"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])

@@ -303,5 +303,10 @@ def test_a_call_that_is_never_named_is_told_with_its_arguments() -> None:
     assert calls(call(None, "a", None, "{}")) == [CallBegun(0, "a", ""), CallArguments(0, "{}")]
 
 
+@pytest.mark.parametrize("index", [None, 0])
+def test_a_call_of_which_only_arguments_are_said_is_not_lost(index: int | None) -> None:
+    assert calls(call(index, None, None, "{}")) == [CallBegun(0, "", ""), CallArguments(0, "{}")]
+
+
 def test_half_an_emoji_is_shown_as_such_and_costs_no_turn() -> None:
     assert Text("a\ufffdb") in read(stream(rb'{"choices":[{"delta":{"content":"a\ud83db"}}]}'))

@@ -28,7 +28,7 @@ def place(turn: str, replica: str, run: str = "") -> PlaceTurn:
         turn=TurnId(turn),
         run=RunId(run or f"run-{turn}"),
         replica=ReplicaId(replica),
-        why=PlacedBecause.MOST_ROOM,
+        why=PlacedBecause.READ_SOONEST,
         held_s=0.0,
     )
 

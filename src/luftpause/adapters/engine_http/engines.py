@@ -59,9 +59,11 @@ class HttpEngines(Engines):
     async def send(self, endpoint: Endpoint, request: EngineRequest) -> HttpExchange:
         """Send a request and return when status and headers have arrived. Cancelling closes the connection.
 
-        A kept connection that closes without a byte of an answer was probably closed by the engine before the
-        request reached it: the request is sent once more, on a fresh connection. So it is where what came is no answer
-        to it. An engine that says what nobody asked for is not kept in touch with for a while.
+        A kept connection that closes at once, without a byte of an answer, was closed by the engine before the
+        request reached it: the request is sent once more, on a fresh connection. So it is where what came at once is no
+        answer to it. After the time that a connection may take, the engine had it and may have worked at it: a turn
+        that killed one is not given to the next. An engine that says what nobody asked for is not kept in touch with
+        for a while.
 
         Raises:
             EngineUnreachableError: nothing of an answer arrived.
@@ -72,14 +74,17 @@ class HttpEngines(Engines):
         pool = self._pools.get(origin.key)
         kept = pool.take() if pool is not None else None
         if kept is not None:
+            time = asyncio.get_running_loop().time
+            had_it_at = time() + self._connect_timeout_s
             try:
                 exchange = await kept.exchange(method=request.method, head=head, body=request.body)
-                if not self._is_another(kept, exchange, origin):
+                if time() > had_it_at or not self._is_another(kept, exchange, origin):
                     return exchange
                 exchange.close()
                 kept.abort()
             except EngineUnreachableError:
-                pass
+                if time() > had_it_at:
+                    raise
         fresh = await self._connect(origin)
         try:
             return await fresh.exchange(method=request.method, head=head, body=request.body)

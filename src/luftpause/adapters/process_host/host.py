@@ -179,8 +179,7 @@ class LocalProcessHost:
             raise CouldNotStartError(message, port_taken=True)
         path = launch.env.get("PATH", self._env.get("PATH"))
         if not launch.argv or shutil.which(launch.argv[0], path=path) is None:
-            shown = repr(launch.argv[0]) if launch.argv else "nothing"
-            raise CouldNotStartError(f"cannot run {shown}: no such program")
+            raise CouldNotStartError(_why_not_run(launch.argv[0]) if launch.argv else "there is no program to run")
         try:
             log = ProcessLog(self._log_dir, launch.name, self._rings[launch.name])
         except OSError as error:
@@ -242,6 +241,11 @@ class LocalProcessHost:
 
 def _is_inherited(name: str) -> bool:
     return name in _INHERITED or name.startswith(_INHERITED_PREFIX)
+
+
+def _why_not_run(program: str) -> str:
+    is_there = os.sep in program and Path(program).exists()
+    return f"cannot run {program!r}: {'it may not be executed' if is_there else 'no such program'}"
 
 
 def _is_free(host: str, port: int) -> bool:

@@ -247,7 +247,7 @@ class _Pieces:
     def announce_calls(self) -> None:
         """Begin the calls that have none of their arguments yet: nothing more of their names will come."""
         for call in self._calls if not self._over else ():
-            if call.id or call.name:
+            if call.id or call.name or call.held:
                 self._announce(call)
 
     def _end(self) -> None:

@@ -8,26 +8,30 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
+from luftpause.core.dialects.chat_answer import UNREADABLE, Failed, read_chat_answer
 from luftpause.core.dialects.dialect import UnfitAnswerError
+from luftpause.core.dialects.surrogates import read_mended
 
 Json: TypeAlias = dict[str, object]
 
 _DONE: Final = b"data: [DONE]\n\n"
-_UNREADABLE: Final = (msgspec.DecodeError, RecursionError)
+_OBJECT: Final = msgspec.json.Decoder(Json)
 
 
 def in_pieces(body: bytes) -> bytes:
     """Return the events of an answer: what is said, why it ended, what it took, and the end.
 
     Raises:
-        UnfitAnswerError: it is no answer.
+        UnfitAnswerError: it is no answer, or one that cannot be read whole: its pieces would have a hole.
     """
     try:
-        said = msgspec.json.decode(body, type=Json)
-    except _UNREADABLE as error:
+        said = read_mended(_OBJECT, body)
+    except UNREADABLE as error:
         raise UnfitAnswerError("its answer is neither an event stream nor a JSON object") from error
-    found = enumerate(_list(said.pop("choices", None)))
-    choices: list[Json] = [{"index": at, **cast("Json", each)} for at, each in found if isinstance(each, dict)]
+    failure = next((piece.message for piece in read_chat_answer(body) if isinstance(piece, Failed)), None)
+    if failure is not None:
+        raise UnfitAnswerError(failure)
+    choices = _numbered(said.pop("choices", None))
     if not choices:
         raise UnfitAnswerError("its answer is no event stream, and nothing is said in it")
     usage = said.pop("usage", None)
@@ -43,9 +47,8 @@ def _piece(choice: Json) -> Json:
     """Return a choice as its first piece: all that it says, and not yet why it ended."""
     message = choice.get("message")
     delta: Json = dict(cast("Json", message)) if isinstance(message, dict) else {}
-    if isinstance(calls := delta.get("tool_calls"), list):
-        numbered = enumerate(cast("list[object]", calls))
-        delta["tool_calls"] = [{"index": at, **cast("Json", call)} for at, call in numbered if isinstance(call, dict)]
+    if delta.get("tool_calls"):
+        delta["tool_calls"] = _numbered(delta["tool_calls"])
     probabilities = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
     return {"index": choice["index"], "delta": delta, **probabilities, "finish_reason": None}
 
@@ -60,5 +63,6 @@ def _event(document: Json) -> bytes:
     return b"data: " + msgspec.json.encode(document) + b"\n\n"
 
 
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
+def _numbered(objects: object) -> list[Json]:
+    """Return choices or calls, each with its index. That they are objects was found when the answer was read."""
+    return [{"index": at, **each} for at, each in enumerate(cast("list[Json] | None", objects) or ())]

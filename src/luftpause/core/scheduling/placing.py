@@ -40,7 +40,7 @@ def place(
         over_in=draft.expect_life(arrival.peer, now) if held is None else held.over_in,
     )
     if draft.limits.working_set is not None:
-        turn = booked(draft, turn, run, now)
+        turn = booked(draft, turn, run, now, waited=held is not None)
     elif run is not None and _comes_back_to_a_full_home(run, replica):
         turn = turn._replace(returning=True)
     draft.charge(turn)

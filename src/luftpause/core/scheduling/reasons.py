@@ -13,7 +13,8 @@ class PlacedBecause(Enum):
 
     HOME = "its run's last turn ran there"
     LEAST_LOADED = "fewest turns in flight"
-    MOST_ROOM = "most of its memory is free"
+    READ_SOONEST = "its prompt is read soonest there, and of equals the fewest tokens are taken"
+    ROOM_CAME = "it may begin there now"
     TOO_LARGE = "it seems too large for any engine, and the engine says so at once if it is"
     PLACE_LAPSED = "its place at home was not kept any longer"
     HOME_LOST = "its home replica is unhealthy, gone or was started anew"

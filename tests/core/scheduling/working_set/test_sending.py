@@ -2,15 +2,20 @@
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.scheduling.builders import failed, placed, reasons_placed
-from core.scheduling.working_set.worlds import answered, begun, seat, sized, told, world
+from core.scheduling.working_set.worlds import REPLY, answered, begun, seat, sized, told, world
 from luftpause.core.model.ids import ReplicaId, TurnId
+from luftpause.core.model.turns import ServiceClass
 from luftpause.core.scheduling.reasons import PlacedBecause, RoomKeptFor, WaitingForTokens
+from luftpause.core.scheduling.state import Replica
+from luftpause.core.scheduling.working_set.keeping import speed_of
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.core.scheduling.working_set.sending import OWED_S
+from luftpause.core.scheduling.working_set.room import has_tokens, is_outdone, load_of, may_begin
+from luftpause.core.scheduling.working_set.sending import OWED_S, WAIT_STEP_S
 
 
 def test_a_run_begins_where_most_is_free_and_waits_where_it_fits_nowhere() -> None:
@@ -26,6 +31,43 @@ def test_without_placement_a_run_begins_where_fewest_turns_are_in_flight() -> No
     assert busy.place(sized("t1", 4000)) == "a"
     assert busy.place(sized("t2", 1000)) == "b"
     assert busy.place(sized("t3", 1000)) == "a", "first declared of equals, whatever else is charged there"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_said_of_a_place_is_true_of_it_whatever_memory_the_others_have(seed: int) -> None:
+    dice = Random(seed)
+    pools = [dice.randint(2_000, 40_000) for _ in range(dice.randint(2, 4))]
+    names = "abcd"[: len(pools)]
+    busy = world(*names)
+    busy.tell_all([told(name, kv) for name, kv in zip(names, pools, strict=True)])
+    for number in range(30):
+        tokens = dice.randint(100, 9_000)
+        if busy.state.turns and dice.random() < 0.5:
+            waited = set(busy.state.held)
+            sent = busy.tell(failed(dice.choice(sorted(busy.state.turns))))
+            assert {turn for turn, _ in placed(sent)} <= waited
+            assert set(reasons_placed(sent)) <= {PlacedBecause.ROOM_CAME, PlacedBecause.TOO_LARGE}
+        before = busy.state.replicas
+        arriving = busy.tell(sized(f"t{number}", tokens))
+        for (_, name), why in zip(placed(arriving), reasons_placed(arriving), strict=True):
+            assert why in (PlacedBecause.READ_SOONEST, PlacedBecause.TOO_LARGE)
+            if why is PlacedBecause.READ_SOONEST:
+                fits = [each for each in before.values() if _takes(each, tokens + REPLY, list(before.values()))]
+                assert _rank(before[ReplicaId(name)]) == min(_rank(each) for each in fits)
+        if placed(arriving) and dice.random() < 0.5:
+            busy.tell(begun(f"t{number}"))
+
+
+def _takes(replica: Replica, need: int, among: list[Replica]) -> bool:
+    limits = WorkingSetLimits(fill=1.0)
+    if replica.seat.claimed_by is not None or not may_begin(replica, limits) or is_outdone(need, replica, among):
+        return False
+    return has_tokens(replica, ServiceClass.BATCH, need, limits)
+
+
+def _rank(replica: Replica) -> tuple[int, int]:
+    """Return for how long prompts keep the replica, in steps that count as alike, and how many tokens are taken."""
+    return int(sum(each.tokens for each in replica.seat.awaiting) / speed_of(replica) / WAIT_STEP_S), load_of(replica)
 
 
 def test_the_first_in_line_closes_one_replica_and_the_other_takes_who_fits() -> None:

@@ -105,8 +105,8 @@ def is_guest(draft: Draft, arrival: TurnArrived, need: int) -> bool:
     return has_little(draft.standings, draft.lineup, (arrival.principal, arrival.caller), need, limits.weights)
 
 
-def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
-    """Return a turn that is about to be placed, with what its replica is charged for it."""
+def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant, *, waited: bool) -> Turn:
+    """Return a turn that is about to be placed, with what its replica is charged for it. `waited`: it was held."""
     expects = 0
     home = None if run is None or not run.kept else bound_to(draft.replicas, run)
     if home is not None and run is not None and home.replica == turn.replica:
@@ -122,7 +122,7 @@ def booked(draft: Draft, turn: Turn, run: Run | None, now: Instant) -> Turn:
         tokens = max(1, int(replica.seat.turn))  # its engine refuses it, or what it is full of is no text
         why = _TOO_LARGE
     elif why is _LEAST_LOADED:
-        why = PlacedBecause.MOST_ROOM
+        why = PlacedBecause.ROOM_CAME if waited else PlacedBecause.READ_SOONEST
     elif why is _HOME_LOST and run is not None and run.loose:
         why = PlacedBecause.PLACE_LAPSED
     if not uses_memory or limits is None:
