@@ -126,9 +126,9 @@ def test_the_one_call_of_the_days_before_tools_is_a_call() -> None:
 
 
 def test_a_call_that_is_told_in_both_ways_is_one() -> None:
-    both = {"tool_calls": [call(0, "a", "look", "{}")], "function_call": {"name": "look", "arguments": "{}"}}
+    both = chunk(tool_calls=[call(0, "a", "look", "{}")], function_call={"name": "look", "arguments": "{}"})
 
-    assert read(stream(chunk(**both)))[1:] == [CallBegun(0, "a", "look"), CallArguments(0, "{}")]
+    assert read(stream(both))[1:] == [CallBegun(0, "a", "look"), CallArguments(0, "{}")]
 
 
 def test_tokens_of_reasoning_are_told_where_the_engine_tells_them() -> None:

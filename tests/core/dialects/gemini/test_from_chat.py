@@ -47,6 +47,7 @@ def test_a_stream_of_everything() -> None:
 def test_tokens_of_thoughts_stand_beside_those_of_the_answer() -> None:
     usage = {**USAGE, "completion_tokens_details": {"reasoning_tokens": 3}}
     counts = told(chunk({"content": "x"}), chunk(finish="stop"), chunk(usage=usage), DONE).usage
+    assert counts is not None
     assert (counts["thoughtsTokenCount"], counts["candidatesTokenCount"], counts["totalTokenCount"]) == (3, 1, 13)
 
 
