@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from clients.case import CALL, MODEL, PLANNER, Case
-from clients.shell_programs import COPILOT_WIRES, PI_WIRES, continue_cli, copilot, pi, qwen
+from clients.shell_programs import COPILOT_WIRES, PI_WIRES, continue_cli, copilot, kilo, llm, pi, qwen
 from luftpause.cli.connecting.clients import CLIENTS
 from luftpause.cli.connecting.merging import merged
 from luftpause.cli.connecting.steps import Addresses, Door, Format, Fragment
@@ -43,24 +43,37 @@ PYTHON: Final = [
     *program("agno_agents", "agno", ("chat", "responses", "messages"), runs=2, folder="agents"),
     *program("litellm_package", "litellm", ("chat", "responses", "messages", "gemini"), folder="litellm"),
     *program("magentic_prompt", "magentic", ("chat", "messages"), folder="magentic"),
+    *program("llamaindex_agents", "llama-index-core", ("chat", "responses", "gemini"), folder="llama-index"),
+    *program("haystack_agent", "haystack-ai", ("chat", "responses", "messages", "gemini"), folder="haystack"),
+    *program("agent_framework_agent", "agent-framework-core", ("chat", "responses", "messages"), folder="microsoft"),
+    *program("adk_agents", "google-adk", ("gemini",), runs=2, folder="google-adk"),
 ]
+PROVIDERS: Final = [
+    replace(case, name=package, command=(*case.command, package))
+    for package in ("groq", "together", "mistralai", "huggingface-hub", "cerebras-cloud-sdk")
+    for case in program("provider_packages", package, ("chat",), folder="providers")
+]
+"""Packages of those who offer Chat Completions, each with habits of its own."""
 
 NODE: Final = [
     Case(
         name=name,
         package=package,
-        folder="javascript",
+        folder=folder,
         wire=wire,
         calls=6,
         command=("node", f"{{programs}}/{name}.cjs", "{base}", wire),
         env={"NODE_PATH": "{own}/node_modules"},
     )
-    for name, package, wires in (
-        ("openai_node", "openai", ("chat", "responses")),
-        ("anthropic_node", "@anthropic-ai/sdk", ("messages",)),
-        ("google_genai_node", "@google/genai", ("gemini",)),
-        ("ai_sdk", "ai", ("chat", "responses", "messages", "gemini")),
-        ("openai_agents_node", "@openai/agents", ("chat", "responses")),
+    for name, package, folder, wires in (
+        ("openai_node", "openai", "javascript", ("chat", "responses")),
+        ("anthropic_node", "@anthropic-ai/sdk", "javascript", ("messages",)),
+        ("google_genai_node", "@google/genai", "javascript", ("gemini",)),
+        ("ai_sdk", "ai", "javascript", ("chat", "responses", "messages", "gemini")),
+        ("ai_sdk", "ai", "ai-7", ("chat", "responses", "messages", "gemini")),
+        ("openai_agents_node", "@openai/agents", "javascript", ("chat", "responses")),
+        ("genkit_node", "genkit", "genkit", ("chat", "gemini")),
+        ("adk_node", "@google/adk", "google-adk-node", ("gemini",)),
     )
     for wire in wires
 ]
@@ -229,6 +242,8 @@ PROGRAMS: Final = [
     *(copilot(wire, CALL.format(tool="bash", argument="command") + " [arg:description=x]") for wire in COPILOT_WIRES),
     continue_cli(CALL.format(tool="Bash", argument="command")),
     qwen(CALL.format(tool="run_shell_command", argument="command")),
+    kilo(CALL.format(tool="bash", argument="command") + " [arg:description=x]"),
+    llm(),
 ]
 
 
@@ -284,4 +299,4 @@ MCP_CLIENTS: Final = [
     looking_up(OPENCODE_CONNECTED, 1, at_once=True, known=False),
 ]
 
-CASES: Final = [*PYTHON, *EXAMPLES, *NODE, *LANGCHAIN_NODE, *PROGRAMS, *MCP_CLIENTS]
+CASES: Final = [*PYTHON, *PROVIDERS, *EXAMPLES, *NODE, *LANGCHAIN_NODE, *PROGRAMS, *MCP_CLIENTS]

@@ -91,3 +91,53 @@ def qwen(wanted: str) -> Case:
         env={"OPENAI_BASE_URL": "{base}/v1", "OPENAI_API_KEY": "x", "OPENAI_MODEL": MODEL},
         files={".qwen/settings.json": '{"security": {"auth": {"selectedType": "openai"}}}'},
     )
+
+
+KILO: Final = {
+    "autoupdate": False,
+    "small_model": f"lp/{MODEL}",
+    "permission": {"*": "allow"},
+    "provider": {
+        "lp": {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": "{base}/v1", "apiKey": "x"},
+            "models": {MODEL: {}},
+        }
+    },
+}
+
+
+def kilo(wanted: str) -> Case:
+    """Return a case of Kilo Code's CLI."""
+    return Case(
+        name="kilo",
+        package="@kilocode/cli",
+        folder="kilo",
+        wire="chat",
+        command=("kilo", "run", "--auto", "-m", f"lp/{MODEL}", "--title", "t", wanted),
+        env={"OPENCODE_DISABLE_MODELS_FETCH": "1"},
+        files={"work/opencode.json": json.dumps(KILO)},
+    )
+
+
+LLM_MODELS: Final = f"""
+- model_id: door
+  model_name: {MODEL}
+  api_base: "{{base}}/v1"
+  supports_tools: true
+"""
+
+
+def llm() -> Case:
+    """Return a case of `llm`, which calls a function of its command line."""
+    function = "def get_weather(city: str) -> str:\n    return 'sunny'"
+    return Case(
+        name="llm",
+        package="llm",
+        folder="llm",
+        wire="chat",
+        calls=4,
+        command=("llm", "-m", "door", "--functions", function, "Weather? [tools:2] [parallel:2]"),
+        env={"OPENAI_API_KEY": "x"},
+        files={".config/io.datasette.llm/extra-openai-models.yaml": LLM_MODELS},
+    )

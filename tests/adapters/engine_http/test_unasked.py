@@ -76,6 +76,27 @@ def test_no_connection_is_kept_to_an_engine_that_spoke_unasked_until_it_is_trust
     assert [record.message for record in caplog.records].count("engine_spoke_unasked") == 1
 
 
+@pytest.mark.parametrize("when", ["with it", "while it waits"])
+def test_an_empty_line_behind_an_answer_is_nothing(when: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        first = answer(b"1") + b"\r\n" if when == "with it" else answer(b"1")
+        async with replying(first, answer(b"1"), answer(b"1")).listening() as engine:
+            engines = HttpEngines()
+            assert await ask(engines, engine.url) == (200, b"1")
+            if when != "with it":
+                say_now(engine.visits[0], b"\r\n")
+                [pool] = engines._pools.values()
+                [kept] = pool._idle
+                await eventually(lambda: kept.usable)
+            assert await ask(engines, engine.url) == (200, b"1")
+            assert await ask(engines, engine.url) == (200, b"1")
+            assert len(engine.visits) == 1
+            await engines.close()
+
+    run_bounded(main())
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("when", ["while it waits", "unread as the next is sent", "as its answer"])
 def test_an_engine_that_takes_leave_of_a_connection_is_asked_on_another_and_trusted(
     when: str, caplog: pytest.LogCaptureFixture

@@ -18,9 +18,9 @@ from luftpause.core.dialects.chat_answer import (
     Piece,
     Reasoning,
     Text,
-    Used,
     read_chat_answer,
 )
+from luftpause.core.dialects.chat_documents import Used
 from luftpause.core.model.turns import Usage
 
 GOLDEN = Path(__file__).parent / "anthropic_messages/golden"
@@ -83,7 +83,7 @@ def test_what_no_answer_needs_may_be_missing() -> None:
         ({"refusal": "no"}, [Text("no")]),
         (
             {"content": [{"type": "text", "text": "a"}, {"type": "thinking"}, {"type": "text", "text": "b"}]},
-            [Text("ab")],
+            [Text("a"), Text("b")],
         ),
         ({"content": [3], "reasoning": {}}, []),
     ],
@@ -92,6 +92,49 @@ def test_engines_say_the_same_differently(delta: dict[str, object], said: list[P
     document = json.dumps({"id": "c", "model": "m", "choices": [{"delta": delta}]}).encode()
 
     assert read(stream(document)) == [BEGUN, *said]
+
+
+def test_thoughts_among_the_parts_of_what_is_said_are_thoughts() -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "h"}, {"type": "text", "text": "m"}]}
+    odd: list[object] = [{"type": "thinking", "thinking": "so"}, {"type": "image_url"}, {"type": "text", "text": "a"}]
+
+    assert read(stream(chunk(content=[thought]), chunk(content=odd), chunk(content="b"))) == [
+        BEGUN,
+        Reasoning("hm"),
+        Reasoning("so"),
+        Text("a"),
+        Text("b"),
+    ]
+
+
+def test_the_one_call_of_the_days_before_tools_is_a_call() -> None:
+    pieces = [{"name": "look", "arguments": ""}, {"arguments": '{"x":'}, {"arguments": "1}"}]
+    message = {"content": None, "function_call": {"name": "look", "arguments": '{"x":1}'}}
+    whole = {"id": "c", "model": "m", "choices": [{"message": message, "finish_reason": "function_call"}]}
+    called, over = CallBegun(0, "", "look"), [Finished("function_call", ""), Done()]
+
+    assert read(
+        stream(*(chunk(function_call=piece) for piece in pieces), chunk(finish="function_call"), b"[DONE]")
+    ) == [
+        BEGUN,
+        called,
+        CallArguments(0, '{"x":'),
+        CallArguments(0, "1}"),
+        *over,
+    ]
+    assert read_chat_answer(json.dumps(whole).encode()) == [BEGUN, called, CallArguments(0, '{"x":1}'), *over]
+
+
+def test_a_call_that_is_told_in_both_ways_is_one() -> None:
+    both = chunk(tool_calls=[call(0, "a", "look", "{}")], function_call={"name": "look", "arguments": "{}"})
+
+    assert read(stream(both))[1:] == [CallBegun(0, "a", "look"), CallArguments(0, "{}")]
+
+
+def test_tokens_of_reasoning_are_told_where_the_engine_tells_them() -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 4, "completion_tokens_details": {"reasoning_tokens": 3}}
+
+    assert read(stream(chunk(usage=usage)))[1:] == [Used(Usage(prompt_tokens=5, completion_tokens=4), 3)]
 
 
 def test_only_the_first_choice_is_read() -> None:

@@ -89,6 +89,34 @@ def test_parallel_tool_calls_are_told_apart_by_their_index() -> None:
     ]
 
 
+def test_what_is_said_in_parts_is_kept_whole() -> None:
+    thought = '{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}'
+    whole = assembled(
+        b"".join(
+            b'data: {"choices":[{"delta":{"content":%b}}]}\n\n' % said.encode()
+            for said in ('""', f"[{thought}]", '[{"type":"text","text":"a"}]', '"b"')
+        )
+        + b"data: [DONE]\n\n"
+    )
+
+    assert isinstance(whole, dict)
+    assert whole["choices"][0]["message"]["content"] == [
+        msgspec.json.decode(thought),
+        {"type": "text", "text": "a"},
+        {"type": "text", "text": "b"},
+    ]
+
+
+def test_the_pieces_of_a_call_of_the_days_before_tools_are_joined() -> None:
+    whole = assembled(
+        b'data: {"choices":[{"delta":{"function_call":{"name":"f","arguments":""}}}]}\n\n'
+        b'data: {"choices":[{"delta":{"function_call":{"arguments":"{}"}},"finish_reason":"function_call"}]}\n\n'
+    )
+
+    assert isinstance(whole, dict)
+    assert whole["choices"][0]["message"]["function_call"] == {"name": "f", "arguments": "{}"}
+
+
 @given(cuts=st.lists(st.integers(0, len(TEXT)), max_size=6))
 def test_the_document_does_not_depend_on_the_cuts(cuts: list[int]) -> None:
     assert assembled(TEXT, *cuts) == assembled(TEXT)

@@ -263,6 +263,34 @@ def test_one_model_is_told_of_if_it_is_served(method: bytes) -> None:
     run_bounded(main())
 
 
+@pytest.mark.parametrize("path", [b"/v1/chat/completions", b"/v1/responses", b"/v1/embeddings"])
+def test_what_is_posted_below_openai_is_posted_above_it(path: bytes) -> None:
+    async def main() -> None:
+        received: list[Received] = []
+        async with open_door(engine_that_answers(received)) as door:
+            body = b'{"model":"m","input":"hi","messages":[{"role":"user","content":"hi"}]}'
+            for asked in (path, b"/openai" + path):
+                await fetch(door.url, b"POST", asked + b"?a=1", b"content-type: application/json", body=body)
+            plain, below = [(turn.line, turn.body) for turn in received if turn.body != b"{}"]
+            assert below == plain
+            assert [offer.keys for offer in door.scheduler.offers] == [door.scheduler.offers[0].keys] * 2
+
+    run_bounded(main())
+
+
+def test_so_is_what_is_asked_for_below_openai() -> None:
+    async def main() -> None:
+        async with open_door(engine_that_answers([])) as door:
+            listed = await fetch(door.url, b"GET", b"/v1/models")
+            assert (await fetch(door.url, b"GET", b"/openai/v1/models")).body == listed.body
+            refused = await fetch(door.url, b"GET", b"/openai/v1/chat/completions")
+            assert (refused.status, refused.header(b"allow")) == (405, b"POST")
+            for nowhere in (b"/openai/v1/openai/v1/models", b"/openai/v1/", b"/openai/v1", b"/openai/v1beta/models"):
+                assert (await fetch(door.url, b"GET", nowhere)).status == 404, nowhere
+
+    run_bounded(main())
+
+
 def test_a_client_of_anthropics_is_told_of_models_in_its_shape() -> None:
     """It is known by a header, since its list stands at the very path of OpenAI's."""
     sign = b"anthropic-version: 2099-01-01"

@@ -68,9 +68,10 @@ def test_a_gemini_turn_is_asked_in_chat_completions_and_told_in_its_own_form(que
         (b"?alt=sse", b"google-genai-sdk/2.32.0 gl-node/v22", b"\n"),
         (b"?alt=sse", b"genai-js/0.24.1", b"data: {}\n\n"),
         (b"?alt=sse", b"langchain-js/1.0 genai-js/0.24.1", b"data: {}\n\n"),
+        (b"?alt=sse", b"genkit-node/1.42.0 gl-node/22.23.3", b"data: {}\n\n"),
         (b"", b"genai-js/0.24.1", b"\n"),
     ],
-    ids=["events", "events-alone", "events-alone-below-another", "array"],
+    ids=["events", "events-alone", "events-alone-below-another", "events-alone-of-genkit", "array"],
 )
 def test_a_held_gemini_turn_is_shown_signs_of_life_that_its_clients_can_read(
     query: bytes, client_name: bytes, sign: bytes

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from luftpause.testkit.fake_engine.conversations import Chat, Message, extended, pieces, tokens_in
+from luftpause.testkit.fake_engine.conversations import Chat, Completion, Message, extended, pieces, tokens_in
 
 USER = {"role": "user", "content": "Where does the Danube rise?"}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "lookup", "arguments": '{"query": "Danube"}'}}
@@ -40,6 +40,33 @@ def test_a_reply_echoed_in_the_clients_own_json_meets_the_prefix_that_it_left() 
 def test_content_in_parts_reads_like_content_in_one() -> None:
     parts = {"role": "user", "content": [{"type": "text", "text": "Where does "}, {"text": "the Danube rise?"}]}
     assert pieces(chat(parts)) == pieces(chat(USER))
+
+
+def test_null_says_what_leaving_out_says() -> None:
+    parts = {
+        "role": "user",
+        "content": [{"type": "text", "text": USER["content"]}, {"type": "image_url", "text": None}],
+    }
+    null = {"role": "user", "content": USER["content"], "tool_calls": None, "tool_call_id": None, "name": None}
+    assert pieces(chat(parts)) == pieces(chat(null)) == pieces(chat(USER))
+
+    function = {"name": "lookup", "description": None, "parameters": None, "strict": None}
+    schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": None, "strict": None}}
+    asked = chat(
+        USER,
+        tools=[{"type": "function", "function": function}],
+        stream=None,
+        stream_options={"include_usage": None},
+        response_format=schema,
+    )
+    assert asked.tools
+    assert asked.response_format is not None
+    assert asked.response_format.schema == {}
+
+
+def test_a_prompt_may_stand_alone_in_a_list() -> None:
+    bare, listed = (msgspec.convert({"model": "m", "prompt": prompt}, Completion) for prompt in ("x", ["x"]))
+    assert bare.as_chat() == listed.as_chat()
 
 
 def test_the_task_is_the_last_user_message_and_what_follows_came_after_it() -> None:

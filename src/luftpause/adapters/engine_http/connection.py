@@ -21,6 +21,9 @@ READ_BYTES: Final = 64 * 1024
 _NO_REQUEST_CAME: Final = b"HTTP/1.1 408", b"HTTP/1.0 408"
 """How some servers take leave of a connection that waits (RFC 9110, 15.5.9)."""
 
+_EMPTY_LINE: Final = b"\r\n"
+"""Some servers write it behind an answer. It can be taken for none: every parser skips it before a status line."""
+
 
 class Socket(Protocol):
     """What a connection needs below it: a plain transport, or TLS on one."""
@@ -196,12 +199,15 @@ class Connection(asyncio.BufferedProtocol, Wire):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Event loop callback: bytes were read. Those that nobody asked for make the connection unfit."""
-        if self._exchange is None:
-            if not bytes(self._buffer[:nbytes]).startswith(_NO_REQUEST_CAME):
-                self._on_unasked()
-            self.abort()
-        else:
+        if self._exchange is not None:
             self._exchange.feed(self._buffer[:nbytes])
+            return
+        unasked = bytes(self._buffer[:nbytes])
+        if unasked == _EMPTY_LINE:
+            return
+        if not unasked.startswith(_NO_REQUEST_CAME):
+            self._on_unasked()
+        self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Event loop callback."""

@@ -234,7 +234,7 @@ def _cline(at: Addresses) -> tuple[Recipe, ...]:
     install = ("cline", "mcp", "install", "luftpause", at.mcp, "--transport", "http")
     header = ("--header", f"{CALLER}: {at.caller}", "--yes")
     return (
-        Recipe(door=Door.LLM, steps=(Command(argv=auth), _in_the_editor(at))),
+        Recipe(door=Door.LLM, steps=(Command(argv=auth), _in_the_editor(at)), tried="Cline CLI 3.0.65"),
         Recipe(door=Door.MCP, steps=(Command(argv=(*install, *header)), *_token_advice(at))),
     )
 
@@ -265,6 +265,7 @@ def _qwen_code(at: Addresses) -> tuple[Recipe, ...]:
                 Fragment(path=file, format=Format.JSON, content=llm),
                 _with_key(at, "OPENAI_API_KEY", variables),
             ),
+            tried="Qwen Code 0.24.4",
         ),
         Recipe(
             door=Door.MCP,
@@ -280,13 +281,15 @@ def _copilot(at: Addresses) -> tuple[Recipe, ...]:
         "COPILOT_MODEL": at.model,
         "COPILOT_PROVIDER_HEADERS": f"{CALLER}: {at.caller}",
     }
-    return (Recipe(door=Door.LLM, steps=(_with_key(at, "COPILOT_PROVIDER_API_KEY", variables),)),)
+    key = _with_key(at, "COPILOT_PROVIDER_API_KEY", variables)
+    return (Recipe(door=Door.LLM, steps=(key,), tried="Copilot CLI 1.0.102"),)
 
 
 def _aider(at: Addresses) -> tuple[Recipe, ...]:
     variables = {"OPENAI_API_BASE": f"{at.llm}/v1"}
     argv = ("aider", "--model", f"openai/{at.model}")
-    return (Recipe(door=Door.LLM, steps=(_with_key(at, "OPENAI_API_KEY", variables), Command(argv=argv))),)
+    steps = (_with_key(at, "OPENAI_API_KEY", variables), Command(argv=argv))
+    return (Recipe(door=Door.LLM, steps=steps, tried="aider 0.86.2"),)
 
 
 def _openai(at: Addresses) -> tuple[Recipe, ...]:

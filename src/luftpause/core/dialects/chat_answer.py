@@ -1,20 +1,30 @@
 """A Chat Completions answer as typed pieces: what a translator into another dialect reads.
 
-It smooths what engines do differently: the name of a call in fragments or again with every piece, arguments that come
-whole or as an object, calls without an index or an id, two names for reasoning, usage after the finish or not at all.
+It smooths what engines do differently from one document to the next: the name of a call in fragments or again with
+every piece, arguments that come before it, calls without an index or an id, usage after the finish or not at all.
 The pieces do not depend on how the answer was cut. Unlike an observer it may not overlook anything: what it cannot read
 is a failure, since the client would get an answer with a hole.
 """
 
 from typing import Final, TypeAlias
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from luftpause.core.dialects.observe import error_said
+from luftpause.core.dialects.chat_documents import (
+    CHUNK,
+    UNREADABLE,
+    Call,
+    Choice,
+    Chunk,
+    Function,
+    Used,
+    arguments_of,
+    error_of,
+    is_error,
+    used_in,
+)
 from luftpause.core.dialects.sse import EventCutter, data_of, split_events
 from luftpause.core.dialects.surrogates import read_mended
-from luftpause.core.model.turns import Usage
 
 ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024
 """Longest event and longest whole answer that is translated."""
@@ -64,12 +74,6 @@ class Finished(Struct, frozen=True):
     stop: str
 
 
-class Used(Struct, frozen=True):
-    """Tokens of the turn. The last one counts."""
-
-    usage: Usage
-
-
 class Failed(Struct, frozen=True):
     """The engine, or what it sent, failed. Nothing follows."""
 
@@ -115,68 +119,6 @@ def read_chat_answer(body: bytes) -> list[Piece]:
     return pieces.collected()
 
 
-_NULL: Final = Raw(b"null")
-
-
-class _Function(Struct):
-    name: str | None = None
-    arguments: Raw = _NULL
-
-
-class _Call(Struct):
-    index: int | None = None
-    id: str | None = None
-    function: _Function | None = None
-
-
-class _Part(Struct):
-    type: str = ""
-    text: str | None = None
-
-
-class _Message(Struct):
-    content: object = None
-    reasoning_content: object = None
-    reasoning: object = None
-    refusal: object = None
-    tool_calls: list[_Call] | None = None
-
-
-class _Choice(Struct):
-    index: int | None = None
-    delta: _Message | None = None
-    message: _Message | None = None
-    finish_reason: str | None = None
-    stop_reason: object = None
-    matched_stop: object = None
-
-
-class _Chunk(Struct):
-    id: str | None = None
-    model: str | None = None
-    kind: str | None = msgspec.field(name="object", default=None)
-    choices: list[_Choice] | None = None
-    usage: Raw = _NULL
-    error: Raw = _NULL
-    message: Raw = _NULL
-    code: Raw = _NULL
-
-
-class _Details(Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    prompt_tokens_details: _Details | None = None
-
-
-class _Error(Struct):
-    message: str | None = None
-    code: object = None
-
-
 class _OpenCall(Struct):
     """A call whose name may still grow; `number` is -1 until it is announced.
 
@@ -188,14 +130,6 @@ class _OpenCall(Struct):
     name: str = ""
     number: int = -1
     held: str = ""
-
-
-_CHUNK: Final = msgspec.json.Decoder(_Chunk)
-_USAGE: Final = msgspec.json.Decoder(_Usage)
-_ERROR: Final = msgspec.json.Decoder(_Error | str)
-_TEXT: Final = msgspec.json.Decoder(str)
-UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
-"""What decoding an engine's document may raise."""
 
 
 class _Pieces:
@@ -227,12 +161,12 @@ class _Pieces:
             self._end()
             return
         try:
-            chunk = read_mended(_CHUNK, document)
+            chunk = read_mended(CHUNK, document)
         except UNREADABLE:
             self.fail("the engine sent what is no Chat Completions answer")
             return
-        if _is_error(chunk):
-            self.fail(*_error_of(chunk))
+        if is_error(chunk):
+            self.fail(*error_of(chunk))
             return
         try:
             self._take_chunk(chunk)
@@ -255,7 +189,7 @@ class _Pieces:
         self._found.append(Done())
         self._over = True
 
-    def _take_chunk(self, chunk: _Chunk) -> None:
+    def _take_chunk(self, chunk: Chunk) -> None:
         if not self._begun:
             self._begun = True
             self._found.append(Begun(chunk.id or "", chunk.model or ""))
@@ -263,20 +197,15 @@ class _Pieces:
             if not choice.index:
                 self._chose = True
                 self._take_choice(choice)
-        usage = _usage_of(chunk.usage)
-        if usage is not None:
-            self._found.append(Used(usage))
+        used = used_in(chunk)
+        if used is not None:
+            self._found.append(used)
 
-    def _take_choice(self, choice: _Choice) -> None:
+    def _take_choice(self, choice: Choice) -> None:
         said = choice.delta or choice.message
         if said is not None:
-            reasoning = _text_of(said.reasoning_content) or _text_of(said.reasoning)
-            if reasoning:
-                self._found.append(Reasoning(reasoning))
-            for text in (_text_of(said.content), _text_of(said.refusal)):
-                if text:
-                    self._found.append(Text(text))
-            for position, call in enumerate(said.tool_calls or ()):
+            self._found.extend(Reasoning(text) if reasoning else Text(text) for text, reasoning in said.texts())
+            for position, call in enumerate(said.calls()):
                 whole = choice.delta is None and call.index is None
                 self._take_call(call, position if whole else call.index)
         if choice.finish_reason:
@@ -286,8 +215,8 @@ class _Pieces:
                 Finished(choice.finish_reason, next((stop for stop in stops if isinstance(stop, str)), ""))
             )
 
-    def _take_call(self, said: _Call, index: int | None) -> None:
-        function = said.function or _Function()
+    def _take_call(self, said: Call, index: int | None) -> None:
+        function = said.function or Function()
         call = self._call_of(said.id or "", function.name or "", index)
         if call is None:
             self.fail(f"the engine made more than {CALLS_MAX} tool calls")
@@ -295,7 +224,7 @@ class _Pieces:
         if call.number < 0:
             call.id = _grown(call.id, said.id or "")
             call.name = _grown(call.name, function.name or "")
-        arguments = _arguments_of(function.arguments)
+        arguments = arguments_of(function.arguments)
         if len(call.held) + len(arguments) > ANSWER_BYTES_MAX:
             self.fail("the engine's tool calls are too long to be translated")
         elif arguments and call.number < 0 and not call.name:
@@ -343,56 +272,3 @@ def _is_another(known: _OpenCall, call_id: str, name: str) -> bool:
 def _grown(known: str, said: str) -> str:
     """Return a name with its next fragment. Said again it is no fragment."""
     return known if said == known else known + said
-
-
-def _text_of(content: object) -> str:
-    """Return the text of a string or of a list of parts."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    try:
-        parts = msgspec.convert(content, list[_Part])
-    except msgspec.ValidationError:
-        return ""
-    return "".join(part.text or "" for part in parts if part.type == "text")
-
-
-def _arguments_of(raw: Raw) -> str:
-    """Return the JSON text of arguments, which some engines send as an object instead of as text."""
-    if raw == _NULL:
-        return ""
-    return _TEXT.decode(raw) if bytes(raw).startswith(b'"') else bytes(raw).decode()
-
-
-def _usage_of(raw: Raw) -> Usage | None:
-    if raw == _NULL:
-        return None
-    try:
-        usage = _USAGE.decode(raw)
-    except UNREADABLE:
-        return None
-    details = usage.prompt_tokens_details
-    cached = None if details is None else details.cached_tokens
-    return Usage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, cached_tokens=cached)
-
-
-def _is_error(chunk: _Chunk) -> bool:
-    """Say whether a document tells of an error. Beside an answer, an error that says nothing is none."""
-    if error_said(chunk.error) or chunk.kind == "error":
-        return True
-    is_answer = chunk.choices is not None or chunk.usage != _NULL
-    return not is_answer and (chunk.error != _NULL or chunk.message != _NULL)
-
-
-def _error_of(chunk: _Chunk) -> tuple[str, int]:
-    """Return message and status of an error that came where an answer was expected; the status is 0 without one."""
-    try:
-        flat = {"message": chunk.message, "code": chunk.code}
-        error = _ERROR.decode(msgspec.json.encode(flat) if chunk.error == _NULL else chunk.error)
-    except UNREADABLE:
-        return "the engine failed", 0
-    if isinstance(error, str):
-        return error or "the engine failed", 0
-    code = error.code if isinstance(error.code, int) and 400 <= error.code <= 599 else 0
-    return error.message or "the engine failed", code

@@ -11,7 +11,8 @@ from typing import Final, Protocol, TypeAlias, cast
 
 import msgspec
 
-from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, CALLS_MAX, UNREADABLE
+from luftpause.core.dialects.chat_answer import ANSWER_BYTES_MAX, CALLS_MAX
+from luftpause.core.dialects.chat_documents import UNREADABLE
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.observe import ERROR_CHARS_MAX
 from luftpause.core.dialects.sse import EventCutter, data_of, split_events
@@ -203,9 +204,11 @@ class _ChatChoice(_Common):
         delta = _object(piece.pop("delta", None))
         for call in map(_object, _list(delta.pop("tool_calls", None))):
             self._take_call(call)
+        if told := _object(delta.pop("function_call", None)):
+            self._message["function_call"] = _called(_object(self._message.get("function_call")), told)
         for name, value in delta.items():
-            if name in _JOINED and isinstance(value, str):
-                self._message[name] = _text(self._message.get(name)) + value
+            if name in _JOINED and isinstance(value, str | list):
+                self._message[name] = _joined(self._message.get(name), cast("str | list[object]", value))
             elif value is not None:
                 self._message[name] = value
         self._take_rest(piece)
@@ -224,13 +227,7 @@ class _ChatChoice(_Common):
         """Add a piece of a tool call to the call that it belongs to."""
         index, told = piece.pop("index", None), _object(piece.pop("function", None))
         call = self._call_of(index, _text(piece.get("id")), _text(told.get("name")))
-        function = _object(call["function"])
-        for name, value in told.items():
-            known = _text(function.get(name))
-            if isinstance(value, dict):  # some engines do not write arguments as text
-                function[name] = msgspec.json.encode(value).decode()
-            elif isinstance(value, str) and not (name == "name" and value == known):  # said again it is no fragment
-                function[name] = known + value
+        call["function"] = _called(_object(call["function"]), told)
         _update(call, piece)
 
     def _call_of(self, index: object, call_id: str, name: str) -> Json:
@@ -250,6 +247,29 @@ class _ChatChoice(_Common):
             raise UnfitAnswerError(f"it made more than {CALLS_MAX} tool calls")
         self._calls.append((index, {"type": "function", "function": {"name": "", "arguments": ""}}))
         return self._calls[-1][1]
+
+
+def _called(function: Json, piece: Json) -> Json:
+    """Return what is called with the next piece of it."""
+    whole = dict(function)
+    for name, value in piece.items():
+        known = _text(whole.get(name))
+        if isinstance(value, dict):  # some engines do not write arguments as text
+            whole[name] = msgspec.json.encode(value).decode()
+        elif isinstance(value, str) and not (name == "name" and value == known):  # said again it is no fragment
+            whole[name] = known + value
+    return whole
+
+
+def _joined(known: object, piece: str | list[object]) -> object:
+    """Return what is said with its next piece. Some engines say it in parts, or some of it, as Mistral's thoughts."""
+    if isinstance(piece, str) and not isinstance(known, list):
+        return _text(known) + piece
+    return _parts(known) + _parts(piece)
+
+
+def _parts(said: object) -> list[object]:
+    return [{"type": "text", "text": said}] if isinstance(said, str) and said else _list(said)
 
 
 def _update(whole: Json, piece: Json) -> None:

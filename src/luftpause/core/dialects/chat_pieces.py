@@ -8,7 +8,8 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
-from luftpause.core.dialects.chat_answer import UNREADABLE, Failed, read_chat_answer
+from luftpause.core.dialects.chat_answer import Failed, read_chat_answer
+from luftpause.core.dialects.chat_documents import UNREADABLE
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.surrogates import read_mended
 

@@ -39,6 +39,9 @@ from luftpause.telemetry.borrowed import dropped_spans
 from luftpause.telemetry.exposition import counts_of, rendered
 
 RUNS: Final = "/v1/runs/"
+_OPENAI: Final = "/openai"
+_OPENAI_BELOW: Final = b"/openai/v1/"
+"""Clients of Groq's add this to any base URL by themselves; Azure has its routes there, too."""
 _SHAPES: Final = {"messages": anthropic_models, "gemini": gemini_models}
 """How models are told of, by dialect; all others as OpenAI tells of them."""
 _HEALTHY: Final = b'{"status":"ok"}'
@@ -147,6 +150,8 @@ class Dataplane:
                     line=_line(scope), headers=scope["headers"], send=send, principal=who, kept=kept_of(scope)
                 )
                 await serve_turn(self._around, _target(dialect, scope), call, headers)
+            elif scope["raw_path"].startswith(_OPENAI_BELOW):
+                await self(_above(scope), receive, send)
             else:
                 await self._route(scope, headers, send)
         except Exception:
@@ -252,6 +257,12 @@ def _model_at(path: str) -> tuple[str, str | None]:
         if path.startswith(f"{listing}/") and path != f"{listing}/":
             return listing, path[len(listing) + 1 :]
     return "", None
+
+
+def _above(scope: Scope) -> Scope:
+    """Return a request for what is below `/openai/v1` as one for what is below `/v1`."""
+    above = len(_OPENAI)
+    return {**scope, "path": scope["path"][above:], "raw_path": scope["raw_path"][above:]}
 
 
 def _target(dialect: Dialect, scope: Scope) -> Target:

@@ -54,8 +54,9 @@ _SIGNS: Final[dict[bytes, Dialect]] = {
     b"x-goog-api-client": _GEMINI_ARRAYS,
 }
 """Headers by which clients are known that share paths with OpenAI's."""
-_READS_EVENTS_ALONE: Final = b"genai-js/"
-"""How `@google/generative-ai` names itself, which LangChain.js builds on: behind a blank line it finds no event."""
+_READ_EVENTS_ALONE: Final = (b"genai-js/", b"genkit-node/")
+"""How those name themselves that find no event behind a blank line: `@google/generative-ai`, which LangChain.js builds
+on, and Genkit, which reads as it does."""
 _NO_HEADERS: Final[Mapping[bytes, bytes]] = MappingProxyType({})
 SINGLE_ROUTES: Final = tuple(_SINGLE)
 """The routes of what stands alone."""
@@ -83,7 +84,7 @@ def _gemini(query: bytes, headers: Mapping[bytes, bytes]) -> Dialect:
     if not wants_events(query):
         return _GEMINI_ARRAYS
     client = headers.get(b"x-goog-api-client", b"")
-    return _GEMINI_EVENTS_ALONE if _READS_EVENTS_ALONE in client else _GEMINI_EVENTS
+    return _GEMINI_EVENTS_ALONE if any(name in client for name in _READ_EVENTS_ALONE) else _GEMINI_EVENTS
 
 
 def dialect_at(path: str, headers: Container[bytes] = ()) -> Dialect:

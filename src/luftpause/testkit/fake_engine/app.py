@@ -93,7 +93,7 @@ class FakeEngineApp:
 
     async def _completion(self, exchange: Exchange) -> None:
         completion = self._checked(await exchange.parsed(Completion))
-        prompt = text_pieces(completion.model, completion.prompt)
+        prompt = text_pieces(completion.model, completion.text)
         await self._generate(exchange, completion.as_chat(), prompt, wire.TextEnvelope)
 
     async def _generate(
@@ -110,7 +110,8 @@ class FakeEngineApp:
         envelope = envelope_kind(id=name, model=chat.model, created=int(time.time()))
         async with self._seated(exchange, self._request(chat, prompt, reply, number)) as seat:
             if chat.stream:
-                with_usage = reply.counted and chat.stream_options is not None and chat.stream_options.include_usage
+                options = chat.stream_options
+                with_usage = reply.counted and options is not None and options.include_usage is True
                 await self._stream(exchange, seat, envelope, reply, with_usage=with_usage)
             else:
                 await _complete(exchange, seat, envelope, reply)

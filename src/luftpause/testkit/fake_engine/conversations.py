@@ -1,7 +1,7 @@
 """A request as the fake engine reads it: the parsed body, its messages as pieces of a prefix, its length in tokens.
 
 Four characters count as a token. Every message costs four more, and whatever is ahead of the first one, or of a bare
-text, one. Knows nothing of replies.
+text, one. Null says what leaving out says, as with OpenAI: many clients send each member. Knows nothing of replies.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ class Function(msgspec.Struct, frozen=True):
     """A function a model may call."""
 
     name: str
-    description: str = ""
+    description: str | None = None
     parameters: dict[str, object] | None = None
 
 
@@ -52,7 +52,7 @@ class ContentPart(msgspec.Struct, frozen=True):
     """One part of a message; parts without text count as empty."""
 
     type: str = "text"
-    text: str = ""
+    text: str | None = None
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -61,13 +61,13 @@ class Message(msgspec.Struct, frozen=True):
     role: str
     content: str | list[ContentPart] | None = None
     tool_calls: list[ToolCall] | None = None
-    tool_call_id: str = ""
+    tool_call_id: str | None = None
 
     @property
     def text(self) -> str:
         """All text of the message."""
         if isinstance(self.content, list):
-            return "".join(part.text for part in self.content)
+            return "".join(part.text or "" for part in self.content)
         return self.content or ""
 
 
@@ -87,14 +87,14 @@ class ToolChoice(msgspec.Struct, frozen=True):
 class StreamOptions(msgspec.Struct, frozen=True):
     """How to stream."""
 
-    include_usage: bool = False
+    include_usage: bool | None = None
 
 
 class NamedSchema(msgspec.Struct, frozen=True):
     """What a JSON reply must fit; no schema: any object will do."""
 
     name: str = ""
-    schema: dict[str, object] = {}
+    schema: dict[str, object] | None = None
 
 
 class ResponseFormat(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class ResponseFormat(msgspec.Struct, frozen=True):
         """What the reply must fit; None: it is text."""
         if self.type == "text":
             return None
-        return {} if self.json_schema is None else self.json_schema.schema
+        return (None if self.json_schema is None else self.json_schema.schema) or {}
 
 
 class Chat(msgspec.Struct, frozen=True):
@@ -149,21 +149,26 @@ class Chat(msgspec.Struct, frozen=True):
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """The body of a bare completion request: one prompt, as text, to go on from."""
+    """The body of a bare completion request: one prompt, as text, to go on from. It may stand alone in a list."""
 
     model: str
-    prompt: str
+    prompt: str | Annotated[list[str], Meta(min_length=1, max_length=1)]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     max_tokens: int | None = 16
     priority: int | None = None
     id_slot: int | None = None
 
+    @property
+    def text(self) -> str:
+        """The prompt."""
+        return self.prompt if isinstance(self.prompt, str) else self.prompt[0]
+
     def as_chat(self) -> Chat:
         """Return the same request as a conversation of one message."""
         return Chat(
             model=self.model,
-            messages=[Message(role="user", content=self.prompt)],
+            messages=[Message(role="user", content=self.text)],
             stream=self.stream,
             stream_options=self.stream_options,
             max_tokens=self.max_tokens,
@@ -183,7 +188,7 @@ def extended(prefix: str, message: Message) -> Piece:
     Only what the model would read counts, so a client may echo our reply in its own JSON and still meet its prefix.
     """
     calls = [[call.id, call.function.name, call.function.arguments] for call in message.tool_calls or ()]
-    read = json.dumps([message.role, message.text, calls, message.tool_call_id])
+    read = json.dumps([message.role, message.text, calls, message.tool_call_id or ""])
     tokens = tokens_in(message.text) + sum(tokens_in(name + arguments) for _, name, arguments in calls)
     return Piece(_named(prefix, read), MESSAGE_TOKENS + tokens)
 

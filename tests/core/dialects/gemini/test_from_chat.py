@@ -44,6 +44,13 @@ def test_a_stream_of_everything() -> None:
     }
 
 
+def test_tokens_of_thoughts_stand_beside_those_of_the_answer() -> None:
+    usage = {**USAGE, "completion_tokens_details": {"reasoning_tokens": 3}}
+    counts = told(chunk({"content": "x"}), chunk(finish="stop"), chunk(usage=usage), DONE).usage
+    assert counts is not None
+    assert (counts["thoughtsTokenCount"], counts["candidatesTokenCount"], counts["totalTokenCount"]) == (3, 1, 13)
+
+
 def test_thoughts_that_nobody_wants_to_read_show_that_the_model_lives() -> None:
     events = [chunk({"reasoning_content": "hm"}) for _ in range(2 * PIECES_PER_BLANK)]
     answer = translated([*events, chunk({"content": "x"}), chunk(finish="stop")])

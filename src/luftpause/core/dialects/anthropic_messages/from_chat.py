@@ -21,9 +21,9 @@ from luftpause.core.dialects.chat_answer import (
     Piece,
     Reasoning,
     Text,
-    Used,
     read_chat_answer,
 )
+from luftpause.core.dialects.chat_documents import Used
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.model.turns import Usage
 
@@ -106,7 +106,7 @@ class Answer:
                 self._finished = self._finished or piece
                 if reason in _FAILURES:
                     self.failure = Failed("the engine gave the turn up")
-            case Used(usage):
+            case Used(usage=usage):
                 self._usage = usage
             case Failed():
                 self.failure = piece

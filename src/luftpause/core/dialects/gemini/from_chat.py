@@ -22,12 +22,11 @@ from luftpause.core.dialects.chat_answer import (
     Piece,
     Reasoning,
     Text,
-    Used,
     read_chat_answer,
 )
+from luftpause.core.dialects.chat_documents import Used
 from luftpause.core.dialects.dialect import UnfitAnswerError
 from luftpause.core.dialects.gemini.errors import error_body
-from luftpause.core.model.turns import Usage
 
 BLANK: Final = b"\n"
 """Says nothing, in either form of a stream. Google's own clients, Python and Node, die of a comment."""
@@ -73,7 +72,7 @@ class Answer:
         self._calls: list[_Call] = []
         self._held = 0
         self._finish = ""
-        self._usage: Usage | None = None
+        self._used: Used | None = None
 
     def take(self, piece: Piece) -> _Members | None:
         """Add a piece; return the part that it is, None where it is none yet or never."""
@@ -116,8 +115,8 @@ class Answer:
         else:
             ended = {"finishReason": _REASONS.get(self._finish, "STOP")}
         said = self.response([*parts, *calls] or [{"text": ""}], **ended)
-        if self._usage is not None:
-            said["usageMetadata"] = _counts(self._usage)
+        if self._used is not None:
+            said["usageMetadata"] = _counts(self._used)
         return said
 
     def _keep(self, piece: Piece) -> None:
@@ -132,8 +131,8 @@ class Answer:
                 self._finish = self._finish or reason
                 if reason in _FAILURES:
                     self.failure = Failed("the engine gave the turn up")
-            case Used(usage):
-                self._usage = usage
+            case Used():
+                self._used = piece
             case Failed():
                 self.failure = piece
             case Text() | Reasoning() | Done():
@@ -161,12 +160,17 @@ class Answer:
         ], ""
 
 
-def _counts(usage: Usage) -> _Members:
+def _counts(used: Used) -> _Members:
+    """Return the tokens in this dialect's words: there, thoughts stand beside the answer, not in it."""
+    usage = used.usage
+    thoughts = min(used.reasoning_tokens or 0, usage.completion_tokens)
     counts: _Members = {"promptTokenCount": usage.prompt_tokens}
     if usage.cached_tokens is not None:
         counts["cachedContentTokenCount"] = usage.cached_tokens
+    if used.reasoning_tokens is not None:
+        counts["thoughtsTokenCount"] = thoughts
     total = usage.prompt_tokens + usage.completion_tokens
-    return counts | {"candidatesTokenCount": usage.completion_tokens, "totalTokenCount": total}
+    return counts | {"candidatesTokenCount": usage.completion_tokens - thoughts, "totalTokenCount": total}
 
 
 class StreamBack:

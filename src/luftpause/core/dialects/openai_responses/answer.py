@@ -21,14 +21,13 @@ from luftpause.core.dialects.chat_answer import (
     Piece,
     Reasoning,
     Text,
-    Used,
 )
+from luftpause.core.dialects.chat_documents import Used
 from luftpause.core.dialects.openai_responses.chat_request import ChatRequest
 from luftpause.core.dialects.openai_responses.errors import failed_event, response_error
 from luftpause.core.dialects.openai_responses.output_items import CallItem, Event, Fields, OutputItem, TextItem
 from luftpause.core.dialects.openai_responses.response import response_object, usage_object, written_event
 from luftpause.core.dialects.openai_responses.tools import ToolKind
-from luftpause.core.model.turns import Usage
 
 _CUT: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """Finish reasons of an answer that is not whole, and what they are called here."""
@@ -74,7 +73,7 @@ class Answer:
         self._ids = ids
         self._late: list[Text | Reasoning] = []
         self._finish = ""
-        self._usage: Usage | None = None
+        self._used: Used | None = None
         self._kept = 0
 
     @property
@@ -130,7 +129,7 @@ class Answer:
         elif isinstance(piece, Finished):
             self._finish = self._finish or piece.reason
         elif isinstance(piece, Used):
-            self._usage = piece.usage
+            self._used = piece
         elif isinstance(piece, Failed):
             self.fail(piece.message, piece.status)
         else:
@@ -234,6 +233,6 @@ class Answer:
             self._number += 1
 
     def _object(self, status: str, **fields: object) -> Fields:
-        usage = None if self._usage is None else usage_object(self._usage)
+        usage = None if self._used is None else usage_object(self._used)
         own: Fields = {"id": f"resp_{self._name}", "created_at": self.created_at, "status": status, "usage": usage}
         return response_object(self._asked.echo, **own, **fields)

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from luftpause.core.model.turns import Usage
+from luftpause.core.dialects.chat_documents import Used
 
 ECHOED: Final = (
     "max_output_tokens",
@@ -56,13 +56,14 @@ def response_object(asked: Mapping[str, object], **fields: object) -> dict[str, 
     return {**_UNASKED, **asked, **fields}
 
 
-def usage_object(usage: Usage) -> dict[str, object]:
-    """Return the tokens of a turn as Responses counts them. Nobody tells us which of them were reasoning."""
+def usage_object(used: Used) -> dict[str, object]:
+    """Return the tokens of a turn as Responses counts them: there, what the engine does not tell of is 0."""
+    usage = used.usage
     return {
         "input_tokens": usage.prompt_tokens,
         "input_tokens_details": {"cached_tokens": usage.cached_tokens or 0, "cache_write_tokens": 0},
         "output_tokens": usage.completion_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": used.reasoning_tokens or 0},
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
     }
 
