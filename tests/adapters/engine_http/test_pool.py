@@ -2,6 +2,7 @@ import asyncio
 
 from adapters.engine_http.scripted_engine import eventually, run_bounded
 from luftpause.adapters.engine_http.connection import Connection
+from luftpause.adapters.engine_http.origin import parse_origin
 from luftpause.adapters.engine_http.pool import KEPT_MAX, Pool
 
 
@@ -17,14 +18,25 @@ class Wire(asyncio.Transport):
         return self.aborted
 
 
+class Forgetting:
+    """An owner that cares for what is lost only."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.lost = pool.forget
+
+    def has_unread(self, descriptor: int) -> bool:
+        raise AssertionError("there is no socket")
+
+    def released(self, connection: Connection, *, reusable: bool) -> None:
+        raise AssertionError("there was no exchange")
+
+    def unasked(self, connection: Connection) -> None:
+        raise AssertionError("there is no engine")
+
+
 def opened(pool: Pool) -> tuple[Connection, Wire]:
-    connection = Connection(
-        loop=asyncio.get_running_loop(),
-        buffer=memoryview(bytearray(1)),
-        on_release=lambda connection, reusable: None,
-        on_lost=pool.forget,
-        on_unasked=lambda: None,
-    )
+    origin = parse_origin("http://127.0.0.1:1")
+    connection = Connection(Forgetting(pool), origin, loop=asyncio.get_running_loop(), buffer=memoryview(bytearray(1)))
     wire = Wire()
     connection.connection_made(wire)
     return connection, wire

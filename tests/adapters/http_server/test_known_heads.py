@@ -5,7 +5,7 @@ from typing import cast
 from adapters.engine_http.scripted_engine import run_bounded
 from luftpause.adapters.http_server.call import HttpCall
 from luftpause.adapters.http_server.known_heads import HEAD_BYTES_MAX, HEADS_MAX, KnownHeads, cut_head
-from luftpause.adapters.http_server.reader import BadHttpError, PipelinedError, RequestReader
+from luftpause.adapters.http_server.reader import BadHttpError, Parsers, PipelinedError, RequestReader
 from luftpause.ports.asgi import KEPT_KEY, NAMED_KEY
 
 HEAD = b"POST /v1/x?a=b HTTP/1.1\r\nHost: a\r\nX: 1\r\n"
@@ -63,7 +63,7 @@ class Reading:
     """One connection, and what was read from it."""
 
     def __init__(self, heads: KnownHeads) -> None:
-        self.reader = RequestReader(heads=heads, begin=lambda: None, start=self._start)
+        self.reader = RequestReader(heads=heads, parsers=Parsers(), begin=lambda: None, start=self._start)
         self.is_over = False
 
     async def take(self, *pieces: bytes) -> object:
@@ -83,7 +83,7 @@ class Reading:
         call.complete = True
         self.is_over = not call.keep_alive
         parts = {key: value for key, value in self.reader.parts.items() if key not in (KEPT_KEY, NAMED_KEY)}
-        return parts, call.keep_alive, self.reader.expects_continue, self.reader.url, self.reader.headers, body
+        return parts, call.keep_alive, self.reader.expects_continue, body
 
     def _start(self, reader: RequestReader) -> HttpCall:
         self._call = HttpCall(Wire(), bodiless=False, keep_alive=reader.keep_alive, expects_continue=False)

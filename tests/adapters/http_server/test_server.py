@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import errno
 import json
 import socket
 from collections.abc import AsyncIterator
@@ -485,3 +486,39 @@ def test_a_client_that_reads_its_answer_slowly_is_not_dropped() -> None:
             assert await client.chunk() == b""
 
     run_bounded(main())
+
+
+class Departed(asyncio.Transport):
+    """A connection whose client is gone, which nobody but its socket knows."""
+
+    aborted = False
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def write(self, data: object) -> None:
+        pass
+
+    def write_eof(self) -> None:
+        raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def test_a_client_that_left_without_a_goodbye_is_no_fault_of_its_application(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        async with serving(echo) as server:
+            assert server._state is not None
+            door, wire = DoorProtocol(server._state, asyncio.get_running_loop()), Departed()
+            door.connection_made(wire)
+            raw = request(b"GET", b"/", b"connection: close")
+            door.get_buffer(-1)[: len(raw)] = raw
+            door.buffer_updated(len(raw))
+            await eventually(lambda: wire.aborted)
+            door.connection_lost(None)
+
+    run_bounded(main())
+    assert "application_failed" not in caplog.text

@@ -1,11 +1,11 @@
 """One socket to an engine: writes a request with back-pressure, hands what arrives to the exchange under way."""
 
 import asyncio
-import select
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Final, Protocol, cast
 
 from luftpause.adapters.engine_http.exchange import Answers, HttpExchange, Wire
+from luftpause.adapters.engine_http.origin import Origin
 
 SMALL_BODY_BYTES: Final = 16 * 1024
 """Bodies up to here are joined with their header: one write, one packet train."""
@@ -49,17 +49,37 @@ class Socket(Protocol):
         ...
 
 
+class Owner(Protocol):
+    """Who opens connections, and is told what becomes of them."""
+
+    def has_unread(self, descriptor: int) -> bool:
+        """Say whether something came on a socket, by its descriptor, that was not read yet, or its end."""
+        ...
+
+    def released(self, connection: "Connection", *, reusable: bool) -> None:
+        """Its exchange has ended. `reusable`: it can carry another one."""
+        ...
+
+    def lost(self, connection: "Connection") -> None:
+        """It is gone."""
+        ...
+
+    def unasked(self, connection: "Connection") -> None:
+        """Its engine said something that nobody asked for."""
+        ...
+
+
 class Connection(asyncio.BufferedProtocol, Wire):
     """A connection that is idle or carries one exchange.
 
     Args:
+        owner: who is told what becomes of it.
+        origin: where it leads.
         loop: the event loop.
         buffer: where a socket is read into. Nothing stays there, so all connections of a loop may share it.
-        on_release: called with each connection that has ended an exchange, and whether it can carry another one.
-        on_lost: called with each connection that is gone.
-        on_unasked: called when the engine says something that nobody asked for.
 
     Attributes:
+        origin: see above.
         idle_since: loop time at which it was last given back, seconds.
         written: whether the last request has gone out whole.
     """
@@ -70,24 +90,23 @@ class Connection(asyncio.BufferedProtocol, Wire):
         "_drained",
         "_exchange",
         "_loop",
-        "_on_lost",
-        "_on_release",
-        "_on_unasked",
-        "_poll",
+        "_owner",
+        "_socket",
         "idle_since",
+        "origin",
         "transport",
         "written",
     )
 
     def __init__(
         self,
+        owner: Owner,
+        origin: Origin,
         *,
         loop: asyncio.AbstractEventLoop,
         buffer: memoryview,
-        on_release: Callable[["Connection", bool], None],
-        on_lost: Callable[["Connection"], None],
-        on_unasked: Callable[[], None],
     ) -> None:
+        self.origin = origin
         self.transport: Socket | None = None
         self.idle_since = 0.0
         self._loop = loop
@@ -96,10 +115,8 @@ class Connection(asyncio.BufferedProtocol, Wire):
         self._exchange: HttpExchange | None = None
         self._drained: asyncio.Future[None] | None = None
         self.written = True
-        self._on_release = on_release
-        self._on_lost = on_lost
-        self._on_unasked = on_unasked
-        self._poll: Callable[[int], list[tuple[int, int]]] | None = None
+        self._owner = owner
+        self._socket = -1
 
     @property
     def usable(self) -> bool:
@@ -107,7 +124,7 @@ class Connection(asyncio.BufferedProtocol, Wire):
         transport = self.transport
         if transport is None or transport.is_closing() or self._exchange is not None:
             return False
-        return self._poll is None or not self._poll(0)
+        return self._socket < 0 or not self._owner.has_unread(self._socket)
 
     def exchange(self, *, method: bytes, head: bytes, body: bytes) -> Awaitable[HttpExchange]:
         """Send a request; await its exchange, which is there once status and headers have arrived.
@@ -171,8 +188,8 @@ class Connection(asyncio.BufferedProtocol, Wire):
         """See `Wire.release`."""
         self._exchange = None
         if surplus:
-            self._on_unasked()
-        self._on_release(self, reusable and self.written)
+            self._owner.unasked(self)
+        self._owner.released(self, reusable=reusable and self.written)
 
     def pause_reading(self) -> None:
         """Let the engine wait."""
@@ -189,9 +206,7 @@ class Connection(asyncio.BufferedProtocol, Wire):
         self.transport = cast("Socket", transport)
         plain = transport.get_extra_info("socket")
         if plain is not None:
-            poll = select.poll()
-            poll.register(plain.fileno(), select.POLLIN)
-            self._poll = poll.poll
+            self._socket = plain.fileno()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Event loop callback: return where to read into."""
@@ -206,7 +221,7 @@ class Connection(asyncio.BufferedProtocol, Wire):
         if unasked == _EMPTY_LINE:
             return
         if not unasked.startswith(_NO_REQUEST_CAME):
-            self._on_unasked()
+            self._owner.unasked(self)
         self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -215,7 +230,7 @@ class Connection(asyncio.BufferedProtocol, Wire):
         if self._exchange is not None:
             self._exchange.lost(exc)
         self.resume_writing()
-        self._on_lost(self)
+        self._owner.lost(self)
 
     def pause_writing(self) -> None:
         """Event loop callback: the socket takes no more for now."""

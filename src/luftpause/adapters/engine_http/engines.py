@@ -6,12 +6,13 @@ uncompressed. There is no limit on how long an answer takes: cancel `send` or cl
 
 import asyncio
 import logging
+import select
 import socket
 import ssl
 from functools import partial
 from typing import Final
 
-from luftpause.adapters.engine_http.connection import READ_BYTES, Connection
+from luftpause.adapters.engine_http.connection import READ_BYTES, Connection, Owner
 from luftpause.adapters.engine_http.exchange import HttpExchange
 from luftpause.adapters.engine_http.origin import Origin, parse_origin
 from luftpause.adapters.engine_http.pool import DISTRUST_S, Pool
@@ -26,12 +27,13 @@ IDLE_S: Final = 4.0
 """Kept connections live this long: SGLang closes its own after 5 s."""
 
 _TIMED_OUT: Final = 408
+_READABLE: Final = select.POLLIN
 _LOGGER: Final = logging.getLogger("luftpause.engines")
 
 PoolKey = tuple[bool, str, int]
 
 
-class HttpEngines(Engines):
+class HttpEngines(Engines, Owner):
     """Speaks HTTP to engines.
 
     Args:
@@ -53,6 +55,7 @@ class HttpEngines(Engines):
         self._pools: dict[PoolKey, Pool] = {}
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._secure_buffer = memoryview(bytearray(READ_BYTES))
+        self._look = select.poll()
         self._heads = RequestHeads()
         self._closed = False
 
@@ -78,7 +81,7 @@ class HttpEngines(Engines):
             had_it_at = time() + self._connect_timeout_s
             try:
                 exchange = await kept.exchange(method=request.method, head=head, body=request.body)
-                if time() > had_it_at or not self._is_another(kept, exchange, origin):
+                if time() > had_it_at or not self._is_another(kept, exchange):
                     return exchange
                 exchange.close()
                 kept.abort()
@@ -124,13 +127,7 @@ class HttpEngines(Engines):
         return connection
 
     def _connection(self, origin: Origin) -> Connection:
-        return Connection(
-            loop=asyncio.get_running_loop(),
-            buffer=self._buffer,
-            on_release=partial(self._release, origin.key),
-            on_lost=partial(self._lost, origin.key),
-            on_unasked=partial(self._unasked, origin),
-        )
+        return Connection(self, origin, loop=asyncio.get_running_loop(), buffer=self._buffer)
 
     async def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -149,13 +146,35 @@ class HttpEngines(Engines):
             return f"TLS with {origin} failed: {tls_fault(error)}"
         return f"cannot connect to {origin}: {error.strerror or error}"
 
-    def _release(self, key: PoolKey, connection: Connection, reusable: bool) -> None:
+    def has_unread(self, descriptor: int) -> bool:
+        """See Owner."""
+        look = self._look
+        look.register(descriptor, _READABLE)
+        try:
+            return bool(look.poll(0))
+        finally:
+            look.unregister(descriptor)
+
+    def released(self, connection: Connection, *, reusable: bool) -> None:
+        """See Owner."""
         if not reusable or self._closed:
             connection.abort()
             return
-        self._pool(key).give_back(connection)
+        self._pool(connection.origin.key).give_back(connection)
 
-    def _is_another(self, kept: Connection, exchange: HttpExchange, origin: Origin) -> bool:
+    def lost(self, connection: Connection) -> None:
+        """See Owner."""
+        pool = self._pools.get(connection.origin.key)
+        if pool is not None:
+            pool.forget(connection)
+
+    def unasked(self, connection: Connection) -> None:
+        """See Owner."""
+        origin = connection.origin
+        if not self._closed and self._pool(origin.key).distrust():
+            _LOGGER.warning("engine_spoke_unasked", extra={"engine": str(origin), "kept_again_after_s": DISTRUST_S})
+
+    def _is_another(self, kept: Connection, exchange: HttpExchange) -> bool:
         """Say whether what came on a kept connection answers something else than what was asked.
 
         An engine that says that no request came answers none, and nobody grants one that has not gone out whole.
@@ -164,20 +183,11 @@ class HttpEngines(Engines):
             return True
         if kept.written or exchange.status >= 300:
             return False
-        self._unasked(origin)
+        self.unasked(kept)
         return True
-
-    def _unasked(self, origin: Origin) -> None:
-        if not self._closed and self._pool(origin.key).distrust():
-            _LOGGER.warning("engine_spoke_unasked", extra={"engine": str(origin), "kept_again_after_s": DISTRUST_S})
 
     def _pool(self, key: PoolKey) -> Pool:
         pool = self._pools.get(key)
         if pool is None:
             pool = self._pools[key] = Pool(idle_s=self._idle_s)
         return pool
-
-    def _lost(self, key: PoolKey, connection: Connection) -> None:
-        pool = self._pools.get(key)
-        if pool is not None:
-            pool.forget(connection)

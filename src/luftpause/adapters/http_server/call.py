@@ -133,19 +133,20 @@ class HttpCall(Line):
 
     async def _run(self, app: Application, scope: Scope) -> None:
         """Let the application answer, and answer for it when it does not."""
+        path: str = scope["path"]  # the scope is the application's, which may let go of it
         try:
             await app(scope, self._receive, self._send)
             if not self.complete and not self.left:
-                _LOGGER.error("answer_not_completed", extra={"path": scope["path"][:200]})
+                _LOGGER.error("answer_not_completed", extra={"path": path[:200]})
                 await self._fail()
         except asyncio.CancelledError:
             await self._fail()
             raise
         except Exception as error:
             if self.left and not self.complete:
-                _LOGGER.info("application_broke_off", extra={"path": scope["path"][:200], "error": repr(error)})
+                _LOGGER.info("application_broke_off", extra={"path": path[:200], "error": repr(error)})
             else:
-                _LOGGER.exception("application_failed", extra={"path": scope["path"][:200]})
+                _LOGGER.exception("application_failed", extra={"path": path[:200]})
             await self._fail()
         finally:
             self._answering = None

@@ -15,6 +15,8 @@ HEAD_BYTES_MAX: Final = 2048
 """Longer heads are always parsed."""
 HEADS_MAX: Final = 128
 """So many are remembered at least, and twice as many at most."""
+SHARED_MAX: Final = 1024
+"""So many headers, and so many targets, are kept as one object each for all heads that have them."""
 _DIGITS_MAX: Final = 9
 _ZERO: Final = ord("0")
 _NINE: Final = ord("9")
@@ -47,8 +49,9 @@ class KnownHead:
     Attributes:
         before: its bytes up to the content-length's digits.
         after: its bytes from there on, with the empty line.
-        url: its target.
-        parts: what its scope says, as `http_scope.request_parts` returns it, and what its application keeps of it.
+        parts: what its scope says, as `http_scope.request_parts` returns it, with places for its headers. Other heads
+            of the same request line share it.
+        kept: what its application keeps of it.
         headers: its headers.
         named: the same by name.
         length_at: which of them the content-length is.
@@ -56,8 +59,8 @@ class KnownHead:
 
     before: bytes
     after: bytes
-    url: bytes
     parts: dict[str, Any]
+    kept: dict[str, object]
     headers: list[Header]
     named: dict[bytes, bytes]
     length_at: int
@@ -85,15 +88,21 @@ class KnownHead:
         named[_LENGTH_NAME] = length
         parts["headers"] = headers
         parts[NAMED_KEY] = named
+        parts[KEPT_KEY] = self.kept
         return parts
 
 
 class KnownHeads:
-    """All that the connections of one server remember. What was not asked for lately is forgotten."""
+    """All that the connections of one server remember. What was not asked for lately is forgotten.
+
+    Clients of one kind differ in a header or two: the others, and what the request line says, are there once.
+    """
 
     def __init__(self) -> None:
         self._fresh: dict[bytes, KnownHead] = {}
         self._older: dict[bytes, KnownHead] = {}
+        self._headers: dict[Header, Header] = {}
+        self._parts: dict[tuple[str, bytes], dict[str, Any]] = {}
 
     def find(self, cut: CutHead) -> KnownHead | None:
         """Return a head that is known, None if it is not."""
@@ -116,10 +125,29 @@ class KnownHeads:
         is_cut_there = before[-len(_LENGTH_LINE) :].lower() == _LENGTH_LINE and cut.rest.count(b"\n") == len(headers)
         if not is_cut_there or len(lengths) != 1 or headers[lengths[0]][1] != cut.length:
             return None
-        named = dict(headers)
-        parts[NAMED_KEY], parts[KEPT_KEY] = named, {}
-        known = KnownHead(before, after + _HEAD_END, url, parts.copy(), headers.copy(), named.copy(), lengths[0])
+        kept: dict[str, object] = {}
+        parts[NAMED_KEY], parts[KEPT_KEY] = dict(headers), kept
+        headers = [self._shared(header) for header in headers]
+        parts = self._shared_parts(url, parts)
+        known = KnownHead(before, after + _HEAD_END, parts, kept, headers, dict(headers), lengths[0])
         self._add(cut.rest, known)
+        return known
+
+    def _shared(self, header: Header) -> Header:
+        """Return the object that all heads have for a header."""
+        shared = self._headers
+        if len(shared) >= SHARED_MAX:
+            shared.clear()
+        return shared.setdefault(header, header)
+
+    def _shared_parts(self, url: bytes, parts: dict[str, Any]) -> dict[str, Any]:
+        """Return what all heads have for a request line of HTTP/1.1."""
+        line = parts["method"], url
+        known = self._parts.get(line)
+        if known is None:
+            if len(self._parts) >= SHARED_MAX:
+                self._parts.clear()
+            known = self._parts[line] = parts | {"headers": None, NAMED_KEY: None, KEPT_KEY: None}
         return known
 
     def _add(self, rest: bytes, known: KnownHead) -> None:

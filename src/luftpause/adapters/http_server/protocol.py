@@ -12,7 +12,7 @@ from typing import Final, cast
 from luftpause.adapters.eager_task import Tasks
 from luftpause.adapters.http_server.call import HttpCall, Wire
 from luftpause.adapters.http_server.known_heads import KnownHeads
-from luftpause.adapters.http_server.reader import BadHttpError, PipelinedError, RequestReader
+from luftpause.adapters.http_server.reader import BadHttpError, Parsers, PipelinedError, RequestReader
 from luftpause.adapters.http_server.refusal import Refusals, render_refusal
 from luftpause.adapters.http_server.scope import Ends
 from luftpause.core.dialects.failures import Failure
@@ -42,6 +42,7 @@ class DoorState:
         drained: set when the last connection is gone.
         buffer: where sockets are read into; nothing stays there.
         heads: those of requests that were read before.
+        parsers: those that no connection uses.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class DoorState:
         self.drained = asyncio.Event()
         self.buffer = memoryview(bytearray(READ_BYTES))
         self.heads = KnownHeads()
+        self.parsers = Parsers()
 
 
 class DoorProtocol(asyncio.BufferedProtocol, Wire):
@@ -97,7 +99,9 @@ class DoorProtocol(asyncio.BufferedProtocol, Wire):
         self._door = door
         self._loop = loop
         self._ends: Ends | None = None
-        self._reader = RequestReader(heads=door.heads, begin=self._await_client, start=self._begin)
+        self._reader = RequestReader(
+            heads=door.heads, parsers=door.parsers, begin=self._await_client, start=self._begin
+        )
         self._reading_paused = False
         self._scope: Scope | None = None
         self._unsent = 0
@@ -258,8 +262,11 @@ class DoorProtocol(asyncio.BufferedProtocol, Wire):
         self._deaf = True
         if self._door.closing:
             self.transport.close()
-        else:
+            return
+        try:
             self.transport.write_eof()
+        except OSError:  # asyncio's: the client has left without a goodbye
+            self.transport.abort()
 
     def _stop_application(self) -> None:
         """Let the application see a client that left."""

@@ -18,6 +18,8 @@ from luftpause.ports.engines import Header
 
 HEAD_BYTES_MAX: Final = 64 * 1024
 """Longest request line and headers together."""
+PARSERS_KEPT_MAX: Final = 64
+_NO_HEADERS: Final[list[Header]] = []
 
 
 class BadHttpError(Exception):
@@ -32,17 +34,78 @@ class PipelinedError(Exception):
     """More came before the answer to the last request. Nothing that comes from now on can be read."""
 
 
+class Parser:
+    """A parser of httptools, lent to one reader after the other: most connections wait, for an answer or a request."""
+
+    __slots__ = ("http", "reader")
+
+    def __init__(self) -> None:
+        self.reader: RequestReader | None = None
+        self.http = httptools.HttpRequestParser(self)
+        self.http.set_dangerous_leniencies(lenient_data_after_close=True)  # such bytes are ignored, not refused
+
+    def on_message_begin(self) -> None:
+        """Parser callback."""
+        if self.reader is not None:
+            self.reader.on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Parser callback."""
+        if self.reader is not None:
+            self.reader.on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Parser callback."""
+        if self.reader is not None:
+            self.reader.on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Parser callback."""
+        if self.reader is not None:
+            self.reader.on_headers_complete(self.http)
+
+    def on_body(self, body: bytes) -> None:
+        """Parser callback."""
+        if self.reader is not None:
+            self.reader.on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Parser callback."""
+        if self.reader is not None:
+            self.reader.on_message_complete()
+
+
+class Parsers:
+    """The parsers of one server that are not lent."""
+
+    def __init__(self) -> None:
+        self._idle: list[Parser] = []
+
+    def lend(self, reader: "RequestReader") -> Parser:
+        """Return one that stands before a request."""
+        parser = self._idle.pop() if self._idle else Parser()
+        parser.reader = reader
+        return parser
+
+    def take_back(self, parser: Parser) -> None:
+        """Take one back that stands behind a request on whose connection another may follow."""
+        parser.reader = None
+        if len(self._idle) < PARSERS_KEPT_MAX:
+            self._idle.append(parser)
+
+
 class RequestReader:
     """Reads one request after the other.
 
     Args:
         heads: those that need not be parsed again.
+        parsers: where those are parsed that must be.
         begin: called when a request begins.
         start: called with this reader when a head is whole; returns what takes the body.
 
     Attributes:
         call: the last request whose head is whole, None before the first.
-        url: the target of the request that is being read.
+        url: the target of the request that is being read, empty between two.
         headers: its headers so far, their names in lower case.
         expects_continue: whether its client waits for leave to send the body.
         keep_alive: whether another request may follow it.
@@ -59,33 +122,40 @@ class RequestReader:
         "_in_body",
         "_last",
         "_offered",
+        "_parser",
+        "_parsers",
         "_piece_bytes",
         "_start",
         "call",
         "expects_continue",
         "headers",
         "keep_alive",
-        "parser",
         "parts",
         "url",
     )
 
     def __init__(
-        self, *, heads: KnownHeads, begin: Callable[[], None], start: Callable[["RequestReader"], HttpCall]
+        self,
+        *,
+        heads: KnownHeads,
+        parsers: Parsers,
+        begin: Callable[[], None],
+        start: Callable[["RequestReader"], HttpCall],
     ) -> None:
         self.call: HttpCall | None = None
         self.url = b""
-        self.headers: list[Header] = []
+        self.headers = _NO_HEADERS
         self.expects_continue = False
         self.keep_alive = False
         self.parts: dict[str, Any] = {}
-        self.parser = self._new_parser()
+        self._begin = begin
+        self._start = start
+        self._parsers = parsers
+        self._parser: Parser | None = None
         self._heads = heads
         self._at_rest = True
         self._cut: CutHead | None = None
         self._last: KnownHead | None = None
-        self._begin = begin
-        self._start = start
         self._fault: Exception | None = None
         self._in_body = False
         self._offered = False
@@ -109,16 +179,22 @@ class RequestReader:
         size = len(data)
         self._piece_bytes = 0 if self._in_body else size  # the rest of a body is no part of the next head
         self._head_bytes += size
+        parser = self._parser
+        if parser is None:
+            parser = self._parser = self._parsers.lend(self)
         try:
-            self.parser.feed_data(data)
+            parser.http.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._read_without_offer(data[upgrade.args[0] :])
+            self._read_without_offer(parser.http, data[upgrade.args[0] :])
             return
         except httptools.HttpParserError as error:
             failure = Failure(code=FailureCode.BAD_HTTP, message=f"not valid HTTP: {error}")
             raise self._fault or BadHttpError(failure) from error
         if self._head_bytes > HEAD_BYTES_MAX:
             raise BadHttpError(_too_large())
+        if self._at_rest and self.keep_alive:
+            self._parser = self._cut = None
+            self._parsers.take_back(parser)
 
     def _take_if_known(self, data: memoryview) -> bool:
         """Take in a request that has come whole, with a head that is known: most often the last one of its client."""
@@ -161,18 +237,18 @@ class RequestReader:
             self.expects_continue = True
         self.headers.append((name, value))
 
-    def on_headers_complete(self) -> None:
+    def on_headers_complete(self, parser: httptools.HttpRequestParser) -> None:
         """Parser callback."""
         if self._head_bytes > HEAD_BYTES_MAX and self._head_size() > HEAD_BYTES_MAX:
             self._fault = BadHttpError(_too_large())
             raise self._fault
-        if self.parser.should_upgrade():
-            if self.parser.get_method() == b"CONNECT":
+        if parser.should_upgrade():
+            if parser.get_method() == b"CONNECT":
                 self._fault = BadHttpError(Failure(code=FailureCode.BAD_HTTP, message="tunnels are not offered here"))
                 raise self._fault
             self._offered = True
             return
-        self._read_head()
+        self._read_head(parser)
         self.call = self._start(self)
         self._in_body = True
 
@@ -189,12 +265,12 @@ class RequestReader:
         self._at_rest = True
         self._in_body = False
         self._head_bytes = 0
+        self.url, self.headers = b"", _NO_HEADERS  # an answer may take long
         if self.call is not None:
             self.call.take_end()
 
-    def _read_head(self) -> None:
+    def _read_head(self, parser: httptools.HttpRequestParser) -> None:
         """Take from the parser what it found out about a head, and remember it for the next time."""
-        parser = self.parser
         version = parser.get_http_version()
         method = parser.get_method()
         self.parts = request_parts(method=method, url=self.url, version=version, headers=self.headers)
@@ -207,9 +283,8 @@ class RequestReader:
 
     def _take_known(self, known: KnownHead, cut: CutHead, data: memoryview) -> None:
         """Take in a whole request whose head need not be parsed. Its connection is kept, and it waits for no leave."""
-        self.parts = parts = known.parts_for(cut.length)
-        self.url = known.url
-        self.headers = parts["headers"]
+        self._cut = None
+        self.parts = known.parts_for(cut.length)
         self.expects_continue = False
         self.keep_alive = True
         call = self.call = self._start(self)
@@ -217,17 +292,12 @@ class RequestReader:
             call.take_piece(bytes(data[cut.size :]))
         call.take_end()
 
-    def _new_parser(self) -> httptools.HttpRequestParser:
-        parser = httptools.HttpRequestParser(self)
-        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # such bytes are ignored, not refused
-        return parser
-
-    def _read_without_offer(self, rest: memoryview) -> None:
+    def _read_without_offer(self, parser: httptools.HttpRequestParser, rest: memoryview) -> None:
         """Read a request anew that offered an upgrade: its parser took all that followed for another protocol's."""
-        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+        lines = [b"%b %b HTTP/%b" % (parser.get_method(), self.url, parser.get_http_version().encode())]
         lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
         self._offered = False
-        self.parser = self._new_parser()
+        self._parser = None
         self.feed(memoryview(b"\r\n".join((*lines, b"", b"")) + rest))
 
     def _head_size(self) -> int:

@@ -24,7 +24,7 @@ from luftpause.ports.scheduler import LinkFaultError, LinkRefusedError, Schedule
 from luftpause.ports.tracing import Tracer
 from luftpause.services.dataplane.answers import send_body, send_failure, send_nothing
 from luftpause.services.dataplane.counts import DoorCounts
-from luftpause.services.dataplane.headers import RUN_ID_MAX, is_run_id, query_for_engine, run_to_echo
+from luftpause.services.dataplane.headers import RUN_HEADER, RUN_ID_MAX, is_run_id, query_for_engine, run_to_echo
 from luftpause.services.dataplane.keepalive import Keepalives
 from luftpause.services.dataplane.metrics import DataplaneMetrics
 from luftpause.services.dataplane.open_turns import OpenTurns
@@ -142,29 +142,30 @@ class Dataplane:
         if scope["type"] != "http":
             raise ValueError(f"the dataplane does not serve {scope['type']} scopes")
         headers = headers_of(scope)
+        path, named, line = scope["path"], headers.get(RUN_HEADER, b""), _line(scope)
         try:
-            dialect = dialect_for(scope["path"], scope["query_string"], headers)
-            if dialect is not None and scope["method"] == "POST":
-                who = principal_of(scope)
-                call = ClientCall(
-                    line=_line(scope), headers=scope["headers"], send=send, principal=who, kept=kept_of(scope)
-                )
-                await serve_turn(self._around, _target(dialect, scope), call, headers)
-            elif scope["raw_path"].startswith(_OPENAI_BELOW):
-                await self(_above(scope), receive, send)
-            else:
-                await self._route(scope, headers, send)
+            answering = self._answering(scope, headers, line, receive, send)
+            del headers
+            await answering
         except Exception:
-            _LOGGER.exception("request_failed", extra={"path": scope["path"][:200]})
-            await self._break_off(scope, headers, send)
+            _LOGGER.exception("request_failed", extra={"path": path[:200]})
+            await _break_off(path, named, line, send)
 
-    async def _break_off(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
-        """Tell the client of a fault of ours, or cut the answer when it has begun."""
-        failure = Failure(code=FailureCode.INTERNAL, message="the dataplane failed, see its log")
-        try:
-            await send_failure(send, run_to_echo(headers), failure, dialect=dialect_at(scope["path"]))
-        except RuntimeError:  # by ASGI's rules: an answer begins once
-            _line(scope).cut()
+    def _answering(
+        self, scope: Scope, headers: dict[bytes, bytes], line: Line, receive: Receive, send: Send
+    ) -> Awaitable[None]:
+        """Return what answers a request."""
+        dialect = dialect_for(scope["path"], scope["query_string"], headers)
+        if dialect is None or scope["method"] != "POST":
+            if scope["raw_path"].startswith(_OPENAI_BELOW):
+                return self(_above(scope), receive, send)
+            return self._route(scope, headers, send)
+        call = ClientCall(
+            line=line, headers=scope["headers"], send=send, principal=principal_of(scope), kept=kept_of(scope)
+        )
+        target = _target(dialect, scope)
+        scope.clear()  # a long stream need not hold what asked for it
+        return serve_turn(self._around, target, call, headers)
 
     async def _route(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
         """Answer everything but chats."""
@@ -272,6 +273,15 @@ def _target(dialect: Dialect, scope: Scope) -> Target:
         raw_path=scope["raw_path"],
         query=query_for_engine(scope["query_string"]),
     )
+
+
+async def _break_off(path: str, named: bytes, line: Line, send: Send) -> None:
+    """Tell the client of a fault of ours, or cut the answer when it has begun. `named`: the run, as it was named."""
+    failure = Failure(code=FailureCode.INTERNAL, message="the dataplane failed, see its log")
+    try:
+        await send_failure(send, run_to_echo({RUN_HEADER: named}), failure, dialect=dialect_at(path))
+    except RuntimeError:  # by ASGI's rules: an answer begins once
+        line.cut()
 
 
 def _line(scope: Scope) -> Line:

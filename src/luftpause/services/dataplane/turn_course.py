@@ -53,7 +53,6 @@ class TurnCourse(Sink, Answering, Waiting):
         "_answer",
         "_around",
         "_asked",
-        "_call",
         "_client_left",
         "_committed",
         "_counted",
@@ -62,11 +61,13 @@ class TurnCourse(Sink, Answering, Waiting):
         "_exchange",
         "_head_sent",
         "_keepalive",
+        "_line",
         "_offer",
         "_over",
         "_recall",
         "_restore_s",
         "_run",
+        "_send",
         "_shut_down",
         "_since",
         "_spoke",
@@ -80,7 +81,8 @@ class TurnCourse(Sink, Answering, Waiting):
         self, around: Surroundings, call: ClientCall, *, run: RunId | None, offer: TurnOffer, asked: Asked
     ) -> None:
         self._around = around
-        self._call = call
+        self._line = call.line
+        self._send = call.send
         self._run = run
         self._offer = offer
         self._counts = around.counts.of(offer.service_class)
@@ -103,7 +105,7 @@ class TurnCourse(Sink, Answering, Waiting):
 
     async def take(self) -> None:
         """Take the turn to its end."""
-        self._call.line.on_leave(self)
+        self._line.on_leave(self)
         ending: type[TurnAbandoned] | str = "the dataplane failed"
         try:
             if self._wants_stream and self._around.settings.keepalive_s:
@@ -131,7 +133,7 @@ class TurnCourse(Sink, Answering, Waiting):
             running_task().uncancel()
         finally:
             self._over = True
-            self._call.line.on_leave(None)
+            self._line.on_leave(None)
             self._stop_keepalive()
             if self._exchange is not None:
                 self._exchange.close()
@@ -142,7 +144,7 @@ class TurnCourse(Sink, Answering, Waiting):
     def client_leaves(self, task: Running) -> None:
         """See `Answering`: the turn is cancelled."""
         if not self._over:
-            self._client_left = self._call.line.left
+            self._client_left = self._line.left
             self._shut_down = not self._client_left
             task.cancel()
 
@@ -239,7 +241,7 @@ class TurnCourse(Sink, Answering, Waiting):
 
     def take_piece(self, data: bytes, is_last: bool) -> bool:
         """See `Sink`."""
-        answer, line = self._answer, self._call.line
+        answer, line = self._answer, self._line
         if data:
             if answer.begins:
                 self._spoke = True
@@ -261,7 +263,7 @@ class TurnCourse(Sink, Answering, Waiting):
 
     def room(self) -> Awaitable[None]:
         """See `Sink`."""
-        return self._call.line.room()
+        return self._line.room()
 
     def _count(self, status: int) -> None:
         """Count an answer that is passed on; of a turn that came back, two may begin to be."""
@@ -288,10 +290,10 @@ class TurnCourse(Sink, Answering, Waiting):
         if self._wants_stream:
             self._stop_keepalive()
             self._send_head(exchange.status, retold(exchange.headers, self._dialect.stream_type))
-            self._call.line.end(whole)
+            self._line.end(whole)
             return
         more = (*reframed(exchange.headers), *self._told)
-        await send_body(self._call.send, self._known_run, whole, status=exchange.status, more=more)
+        await send_body(self._send, self._known_run, whole, status=exchange.status, more=more)
 
     async def _refuse(self, answer: PassingAnswer) -> None:
         """Tell of an engine's refusal, in other words where its own will not do."""
@@ -314,10 +316,10 @@ class TurnCourse(Sink, Answering, Waiting):
         words = (self._dialect.reworded if answer.back is None else answer.back.error)(exchange.status, body)
         if words:
             more = reframed(exchange.headers)
-            await send_body(self._call.send, self._known_run, words, status=exchange.status, more=more)
+            await send_body(self._send, self._known_run, words, status=exchange.status, more=more)
         else:
             self._send_head(exchange.status, exchange.headers)
-            self._call.line.end(body)
+            self._line.end(body)
 
     def _step_back(self, answer: PassingAnswer) -> float:
         """End a turn whose engine is busy, and return after how many seconds to offer it again."""
@@ -345,7 +347,7 @@ class TurnCourse(Sink, Answering, Waiting):
         self._around.turns.end(self._offer.turn, TurnFailed(turn=self._offer.turn, cause=cause))
         if self._head_sent and (self._spoke or not self._committed):
             self._stop_keepalive()
-            self._call.line.cut()
+            self._line.cut()
         else:
             await self._fail(failure)
 
@@ -363,9 +365,9 @@ class TurnCourse(Sink, Answering, Waiting):
         self._counts.answered(str(failure.status))
         if self._head_sent:
             await self.room()
-            say_last(self._call.line, self._dialect, self._dialect.error_event(failure), has_failed=True)
+            say_last(self._line, self._dialect, self._dialect.error_event(failure), has_failed=True)
         else:
-            await send_failure(self._call.send, self._known_run, failure, dialect=self._dialect)
+            await send_failure(self._send, self._known_run, failure, dialect=self._dialect)
 
     @property
     def _known_run(self) -> RunId:
@@ -384,12 +386,12 @@ class TurnCourse(Sink, Answering, Waiting):
         if not self._head_sent:
             self._send_head(200, retold(WAITING, self._dialect.stream_type))
             self._committed = True
-        self._call.line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
+        self._line.write(ping_for(self._offer.keys.session, self._dialect.name, self._dialect.ping))
 
     def _send_head(self, status: int, headers: Sequence[Header]) -> None:
         """Send the head, unless that was done: of an engine's headers those that go on, the run's and ours."""
         if not self._head_sent:
             head = for_client(headers, self._known_run)
             head.extend(self._told)
-            self._call.line.begin(status, head)
+            self._line.begin(status, head)
             self._head_sent = True
