@@ -23,9 +23,11 @@ def test_a_run_contains_the_same_whenever_it_begins() -> None:
 def test_tools_are_drawn_by_their_shares() -> None:
     tools = (ToolTimes(median_s=1.0, share=3.0), ToolTimes(median_s=50.0, share=1.0))
     mixed = msgspec.structs.replace(group(), tools=tools)
-    times = [leg.away_s for number in range(500) for leg in draw_plan(mixed, 1, number).legs if leg.away_s is not None]
-    assert set(map(round, times)) == {1, 50}
-    assert statistics.fmean(time > 10 for time in times) == pytest.approx(0.25, abs=0.04)
+    legs = [leg for number in range(500) for leg in draw_plan(mixed, 1, number).legs if leg.away_s is not None]
+    assert {(leg.tool, round(leg.away_s or 0.0)) for leg in legs} == {("batch-0", 1), ("batch-1", 50)}
+    assert statistics.fmean(leg.tool == "batch-1" for leg in legs) == pytest.approx(0.25, abs=0.04)
+    alike = msgspec.structs.replace(mixed, tools=tuple(msgspec.structs.replace(tool, name="shell") for tool in tools))
+    assert {leg.tool for leg in draw_plan(alike, 1, 0).legs if leg.paused} == {"shell"}
 
 
 def test_runs_belong_to_the_callers_in_turn() -> None:

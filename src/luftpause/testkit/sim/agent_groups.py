@@ -34,8 +34,12 @@ Amount = Range | Skewed
 
 
 class ToolTimes(Table, frozen=True, kw_only=True):
-    """How long a tool takes: log-normal, no longer than `most_s`. `share`: its weight among those of its group."""
+    """How long a tool takes: log-normal, no longer than `most_s`. `share`: its weight among those of its group.
 
+    `name`: as whoever sees its calls knows it; several of one name cannot be told apart, without one it has its own.
+    """
+
+    name: Annotated[str, Meta(pattern="^[a-z0-9-]{0,40}$")] = ""
     median_s: Seconds
     sigma: Annotated[float, Meta(ge=0, le=4)] = 0.0
     most_s: Seconds = 86_400.0

@@ -179,7 +179,9 @@ def _away(group: AgentGroup, dice: Dice) -> tuple[ToolName, float]:
         return NO_TOOL, min(people.most_s, dice.log_normal(people.median_s, people.sigma))
     chosen = _chosen([tool.share for tool in group.tools], dice)
     times = group.tools[chosen]
-    return ToolName(f"{group.name}-{chosen}"), min(times.most_s, dice.log_normal(times.median_s, times.sigma))
+    return ToolName(times.name or f"{group.name}-{chosen}"), min(
+        times.most_s, dice.log_normal(times.median_s, times.sigma)
+    )
 
 
 def _chosen(shares: Sequence[float], dice: Dice) -> int:
