@@ -232,8 +232,8 @@ _ALL: Final = (
         columns=_RUNS,
         engines=("sim",),
         why_missed=(
-            "nobody can meet p50 and p99: alone, runs take 0.91 to 0.95 of the router's time. Half of the re-prefill could "
-            "be won by keeping other prefixes than engines do: docs/design/0043-w2-from-traces.md."
+            "nobody can meet p50 and p99: alone, runs take 0.91 to 0.95 of the router's time. Half of the re-prefill "
+            "could be won by keeping other prefixes than engines do: docs/design/0043-w2-from-traces.md."
         ),
     ),
     Workload(
