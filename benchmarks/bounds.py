@@ -82,16 +82,19 @@ def uses_of(scenario: Scenario, seed: int) -> list[Use]:
         at, _, stream = heapq.heappop(starts)
         if at > until:
             continue
-        uses += _turns(source.begin(stream), at, scenario)
+        uses += turns_of(source.begin(stream), at, scenario)
         after = source.next_at(stream, at)
         if after is not None:
             heapq.heappush(starts, (after, next(order), stream))
     return sorted(uses)
 
 
-def _turns(plan: RunPlan, begun_at: float, scenario: Scenario) -> list[Use]:
+def turns_of(plan: RunPlan, begun_at: float, scenario: Scenario) -> list[Use]:
+    """Return a run's turns at its own pace. A prompt that begins anew knows nothing of what was there before."""
     engine, at, context, turns = scenario.engine, begun_at, 0, []
     for leg in plan.legs:
+        if leg.rewritten:
+            context = 0
         after = context + leg.new_tokens + leg.reply_tokens
         turns.append(Use(at, plan.run, context, after))
         at += leg.new_tokens / engine.prefill_tps + leg.reply_tokens * (engine.step_s + engine.decode_s)

@@ -1,7 +1,10 @@
 """What no scheduler can be better than, on a handful of turns."""
 
-from benchmarks.bounds import FirstOut, Use, lost, lost_apart, uses_of
+from dataclasses import replace
 
+from benchmarks.bounds import FirstOut, Use, lost, lost_apart, turns_of, uses_of
+
+from luftpause.testkit.sim.plans import Leg, draw_plan
 from luftpause.testkit.sim.scenario import load_scenario
 
 USES = [
@@ -54,3 +57,14 @@ def test_turns_of_a_scenario_stand_in_order_of_time() -> None:
     begun = [use for use in uses if not use.known]
     assert len(begun) == len({use.run for use in uses})
     assert all(use.at <= scenario.warmup_s + scenario.minutes * 60 for use in begun)
+
+
+def test_a_prompt_that_begins_anew_loses_nothing() -> None:
+    scenario = load_scenario("w2-coding")
+    legs = (
+        Leg(100, 10, 1.0, paused=True),
+        Leg(50, 10, 1.0, paused=True, rewritten=True),
+        Leg(5, 10, None, paused=False),
+    )
+    uses = turns_of(replace(draw_plan(scenario.agents[0], 1, 0), legs=legs), 0.0, scenario)
+    assert [(use.known, use.after) for use in uses] == [(0, 110), (0, 60), (60, 75)]

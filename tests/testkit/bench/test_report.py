@@ -54,6 +54,22 @@ def test_what_is_not_reached_is_said_with_its_reason_and_what_is_reached_is_only
     assert met == "`working-set` meets 1 of its 1 claims.\n"
 
 
+def test_what_is_missed_on_some_runs_stands_beside_what_comes_of_the_same_claims_on_others() -> None:
+    found = result(sglang_router_tuned=[10.0], turn_admission=[16.0])
+    missed = msgspec.structs.replace(found.verdicts[0], arm="working-set", claim="w2: slower", missed_by=1.5)
+    met = msgspec.structs.replace(missed, claim="w2-tracelab: faster", met=True)
+    traced = replace(found, workload="w2-traced", verdicts=(*found.verdicts, met))
+    text = not_reached([replace(found, workload="w2", verdicts=(missed,)), traced])
+    _, opinion = text.split(
+        "The claims of w2, met or missed, on the runs of w2-traced, coding sessions in the shape of "
+    )
+    assert "`working-set` meets 1 of 1:" in opinion
+    assert "| w2-tracelab: faster | working-set |" in opinion
+    assert "turn-admission" not in opinion
+    assert "on the runs of" not in not_reached([replace(found, workload="w2", verdicts=(missed,))]), "not measured"
+    assert "on the runs of" not in not_reached([traced]), "nothing is missed that it could stand beside"
+
+
 def test_a_workload_that_is_no_more_is_told_all_the_same() -> None:
     text = section([replace(result(direct=[1.0]), workload="w99")], "pictures")
     assert "### w99: w99" in text

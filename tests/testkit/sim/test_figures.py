@@ -3,9 +3,10 @@
 import pytest
 
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId
+from luftpause.testkit.sim.agent_groups import Fan
 from luftpause.testkit.sim.figures import Figures, cached_share, figures_of, prompt_cached_share, spread_of
 from luftpause.testkit.sim.past import AnsweredTurn
-from luftpause.testkit.sim.scenario import Fan, Scenario
+from luftpause.testkit.sim.scenario import Scenario
 from testkit.sim.worlds import crowd, family, group, world_of
 
 

@@ -71,6 +71,13 @@ def test_an_unknown_name_is_told_which_there_are() -> None:
         (FINE.replace("[10, 20]", "[20, 10]"), "agents 'a': context_tokens must rise from at least 1"),
         (FINE.replace("call_tokens = [1, 2]", "call_tokens = [1, 300]"), "longer than reply_tokens_max"),
         (FINE.replace("[10, 20]", "[10, 50_000]"), "a run can grow to 50260 tokens"),
+        (FINE.replace("[10, 20]", "{median = 15, sigma = 1, least = 20, most = 10}"), "context_tokens must rise"),
+        (FINE.replace("count = 1", "count = 1\ncompact_at = 19"), "longer than compact_at before anything is added"),
+        (FINE.replace("count = 1", "count = 1\ncompact_at = 40_000"), "a run can grow to 40256 tokens"),
+        (
+            FINE.replace("count = 1", "") + PARENT.replace("count = 1", "count = 1\ncompact_at = 100"),
+            "agents 'parent': agents that compact begin no children",
+        ),
         (FINE + AGENTS, "two groups of agents have the same name"),
         (
             FINE + "[[outages]]\nreplica = 2\nat_s = 1\nfor_s = 1\n",

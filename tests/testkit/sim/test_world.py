@@ -5,9 +5,10 @@ import pytest
 
 from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.sim import world as module
+from luftpause.testkit.sim.agent_groups import Fan
 from luftpause.testkit.sim.arms import ARMS
 from luftpause.testkit.sim.past import EndedRun
-from luftpause.testkit.sim.scenario import Fan, Faults, Outage
+from luftpause.testkit.sim.scenario import Faults, Outage
 from luftpause.testkit.sim.world import World
 from testkit.sim.worlds import crowd, family, group, world_of
 

@@ -5,7 +5,8 @@ from typing import Literal
 import msgspec
 
 from luftpause.testkit.engine_model.figures import EngineFigures
-from luftpause.testkit.sim.scenario import AgentGroup, Fan, FanOut, Faults, Outage, Scenario, ToolTimes
+from luftpause.testkit.sim.agent_groups import AgentGroup, Fan, FanOut, ToolTimes
+from luftpause.testkit.sim.scenario import Faults, Outage, Scenario
 from luftpause.testkit.sim.setting import setting_of
 from luftpause.testkit.sim.sources import Drawn
 from luftpause.testkit.sim.world import World

@@ -8,7 +8,7 @@ from luftpause.testkit.bench.machine import machine_line
 from luftpause.testkit.bench.pieces import TOLD, pieces_table
 from luftpause.testkit.bench.results import AT, EngineShell, WorkloadResult, has_curves
 from luftpause.testkit.bench.tables import BEST, NONE, arms_table, markdown, verdicts_table
-from luftpause.testkit.bench.workloads import OURS, TUNED, WORKLOADS
+from luftpause.testkit.bench.workloads import OURS, TUNED, WORKLOADS, Workload
 
 SHELLS: Final[dict[EngineShell, str]] = {
     "sim": "virtual time: the real scheduling core against modelled engines; other routers are models of them",
@@ -45,7 +45,29 @@ def not_reached(results: Sequence[WorkloadResult]) -> str:
     missed = any(_is_missed(verdict) for result in results for verdict in result.verdicts)
     table = _shown(results, _is_missed) if missed else ""
     why = "\n".join(f"- {line}" for line in why_missed(results))
-    return "\n\n".join(part for part in (counted(results), table, why) if part) + "\n"
+    others = [_second_opinion(workload, results) for workload in WORKLOADS.values() if _misses(workload, results)]
+    return "\n\n".join(part for part in (counted(results), table, why, *others) if part) + "\n"
+
+
+def _misses(workload: Workload, results: Sequence[WorkloadResult]) -> bool:
+    return any(
+        _is_missed(verdict) for result in results if result.workload == workload.name for verdict in result.verdicts
+    )
+
+
+def _second_opinion(workload: Workload, results: Sequence[WorkloadResult]) -> str:
+    """Return what comes of the same claims where they are made of other runs, as far as that was measured."""
+    other = WORKLOADS.get(workload.second_opinion)
+    if other is None or all(result.workload != other.name for result in results):
+        return ""
+    best = OURS[-1]
+    asked = [result for result in results if result.workload == other.name]
+    met = [each.met for result in asked for each in result.verdicts if each.arm == best]
+    title = other.title[:1].lower() + other.title[1:]
+    return (
+        f"The claims of {workload.name}, met or missed, on the runs of {other.name}, {title}; `{best}` meets "
+        f"{sum(met)} of {len(met)}:\n\n{_shown(asked, lambda each: each.arm == best)}"
+    )
 
 
 def _is_missed(verdict: Verdict) -> bool:

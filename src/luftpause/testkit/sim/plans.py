@@ -11,8 +11,8 @@ from typing import Final
 from luftpause.core.model.ids import ANONYMOUS_PRINCIPAL, CallerId, ModelName, PrincipalId, RunId, ToolName
 from luftpause.core.model.turns import ServiceClass
 from luftpause.testkit.engine_model.figures import EngineFigures
+from luftpause.testkit.sim.agent_groups import SIMULATED, AgentGroup, Amount, FanOut, Skewed
 from luftpause.testkit.sim.dice import Dice
-from luftpause.testkit.sim.scenario import SIMULATED, AgentGroup, FanOut, Range
 
 NO_TOOL: Final = ToolName("")
 AWAITS: Final = ToolName("await")
@@ -136,36 +136,52 @@ class _Drawing:
         kind = self.groups[fan_out.group]
         children = tuple(self.plan(kind, f"{run}.{number}", run) for number in range(size))
         *first, last = legs
-        call_tokens = dice.whole(*group.call_tokens)
-        results = sum(dice.whole(*group.result_tokens) for _ in children)
+        call_tokens = _amount(group.call_tokens, dice)
+        results = sum(_amount(group.result_tokens, dice) for _ in children)
         enough = 1 if fan_out.awaits == "any" else size
         begins = Leg(last.new_tokens, call_tokens, 0.0, paused=True, tool=AWAITS, children=children, enough=enough)
         return (*first, begins, replace(last, new_tokens=results))
 
 
 def _draw_legs(group: AgentGroup, dice: Dice) -> tuple[Leg, ...]:
-    rounds = dice.whole(*_rounds(group, dice))
+    rounds = _amount(_rounds(group, dice), dice)
     legs = []
-    new_tokens = dice.whole(*group.context_tokens)
+    new_tokens, prompt_tokens, rewritten = _amount(group.context_tokens, dice), group.system_tokens, False
     for _ in range(rounds):
-        reply_tokens = dice.whole(*group.call_tokens)
-        tool, away_s = _tool(group, dice)
-        legs.append(Leg(new_tokens, reply_tokens, away_s, paused=True, tool=tool))
-        new_tokens = dice.whole(*group.result_tokens)
-    legs.append(Leg(new_tokens, dice.whole(*group.reply_tokens), None, paused=False))
+        reply_tokens = _amount(group.call_tokens, dice)
+        tool, away_s = _away(group, dice)
+        legs.append(Leg(new_tokens, reply_tokens, away_s, paused=bool(tool), rewritten=rewritten, tool=tool))
+        prompt_tokens += new_tokens + reply_tokens
+        new_tokens = _amount(group.result_tokens, dice)
+        rewritten = 0 < group.compact_at < prompt_tokens + new_tokens
+        if rewritten:
+            new_tokens, prompt_tokens = _amount(group.context_tokens, dice), group.system_tokens
+    legs.append(Leg(new_tokens, _amount(group.reply_tokens, dice), None, paused=False, rewritten=rewritten))
     return tuple(legs)
 
 
-def _rounds(group: AgentGroup, dice: Dice) -> Range:
+def _rounds(group: AgentGroup, dice: Dice) -> Amount:
     stragglers = group.stragglers
     return stragglers.tool_calls if stragglers is not None and dice.unit() < stragglers.share else group.tool_calls
 
 
-def _tool(group: AgentGroup, dice: Dice) -> tuple[ToolName, float]:
-    """Draw which tool is called, and how long that takes, seconds."""
+def _amount(amount: Amount, dice: Dice) -> int:
+    """Draw a whole number."""
+    if isinstance(amount, Skewed):
+        return min(max(amount.least, round(dice.log_normal(amount.median, amount.sigma))), amount.most)
+    return dice.whole(*amount)
+
+
+def _away(group: AgentGroup, dice: Dice) -> tuple[ToolName, float]:
+    """Draw which tool is called, NO_TOOL where a person is asked, and how long that takes, seconds."""
+    people = group.people
+    if people is not None and dice.unit() < people.share:
+        return NO_TOOL, min(people.most_s, dice.log_normal(people.median_s, people.sigma))
     chosen = _chosen([tool.share for tool in group.tools], dice)
     times = group.tools[chosen]
-    return ToolName(f"{group.name}-{chosen}"), dice.log_normal(times.median_s, times.sigma)
+    return ToolName(times.name or f"{group.name}-{chosen}"), min(
+        times.most_s, dice.log_normal(times.median_s, times.sigma)
+    )
 
 
 def _chosen(shares: Sequence[float], dice: Dice) -> int:

@@ -7,112 +7,28 @@ import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from luftpause.config.problems import ConfigError, Problem
-from luftpause.testkit.engine_model.figures import EngineFigures, Tokens
-
-Count = Annotated[int, Meta(ge=0, le=100_000)]
-Seconds = Annotated[float, Meta(ge=0, le=86_400)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Range = tuple[int, int]
-"""Drawn evenly from so much to so much, both included."""
+from luftpause.testkit.engine_model.figures import EngineFigures
+from luftpause.testkit.sim.agent_groups import (
+    SIMULATED,
+    AgentGroup,
+    Count,
+    Range,
+    Seconds,
+    Share,
+    Table,
+    contradictions_of,
+)
 
 FILE_BYTES_MAX = 1 << 20
 
-SIMULATED = "simulated"
-"""What all agents ask for where a scenario names no models."""
 
-
-class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file."""
-
-
-class ToolTimes(_Table, frozen=True, kw_only=True):
-    """How long a tool takes: log-normal. `share`: weight of this tool among those of its group."""
-
-    median_s: Seconds
-    sigma: Annotated[float, Meta(ge=0, le=4)] = 0.0
-    share: Annotated[float, Meta(gt=0)] = 1.0
-
-
-class Stragglers(_Table, frozen=True, kw_only=True):
-    """Some runs of a group take many more rounds than the others. `share`: of all its runs."""
-
-    share: Share
-    tool_calls: Range
-
-
-class Fan(_Table, frozen=True, kw_only=True):
-    """So many children at once. `share`: weight of this number among those of its fan-out."""
-
-    children: Annotated[int, Meta(ge=1, le=1000)]
-    share: Annotated[float, Meta(gt=0)] = 1.0
-
-
-class FanOut(_Table, frozen=True, kw_only=True):
-    """After its rounds of tools, a run begins children and waits for them; then comes its last turn.
-
-    Attributes:
-        group: what the children are like; that group begins no runs of its own.
-        sizes: what is drawn from for each run.
-        awaits: the parent goes on when all children have ended, or any of them; the others go on by themselves.
-    """
-
-    group: str
-    sizes: Annotated[tuple[Fan, ...], Meta(min_length=1)]
-    awaits: Literal["all", "any"] = "all"
-
-
-class AgentGroup(_Table, frozen=True, kw_only=True):
-    """Agents that do the same kind of work.
-
-    Attributes:
-        count: so many agents, each with one run at a time and the next at once: a closed loop.
-        runs_per_min: instead of `count`, runs begin independently of each other at this mean rate: an open loop.
-        burst: so many runs of an open loop begin together, so much more rarely.
-        callers: the group's runs belong to so many callers in turn.
-        principal: whom these callers belong to; empty: to nobody in particular, as without tokens.
-        context_tokens: of the first prompt, below the system prompt.
-        system_tokens: a system prompt that all runs of the group share, ahead of the rest.
-        tool_calls: rounds of tool calls of a run, each followed by one more turn.
-        call_tokens: of a reply that asks for a tool.
-        result_tokens: what a tool's result adds to the next prompt.
-        reply_tokens: of the last reply.
-        reply_tokens_max: how long a reply may get as far as the engine knows.
-        tools: what is drawn from for each call.
-        tools_in_text: tools are called in the text of replies, and no agent says that its run is over: nobody who
-            passes answers on sees either.
-        stragglers: runs of another length.
-        fan_out: children of its runs.
-        model: what they ask for.
-    """
-
-    name: Annotated[str, Meta(pattern="^[a-z0-9-]{1,40}$")]
-    service_class: Literal["interactive", "batch"] = msgspec.field(name="class")
-    count: Count = 0
-    runs_per_min: Annotated[float, Meta(ge=0, le=100_000)] = 0.0
-    burst: Annotated[int, Meta(ge=1, le=1000)] = 1
-    callers: Annotated[int, Meta(ge=1, le=100_000)] = 1
-    principal: Annotated[str, Meta(pattern="^[a-z0-9-]{0,40}$")] = ""
-    context_tokens: Range
-    system_tokens: Count = 0
-    tool_calls: Range
-    call_tokens: Range
-    result_tokens: Range
-    reply_tokens: Range
-    reply_tokens_max: Tokens = 256
-    tools: Annotated[tuple[ToolTimes, ...], Meta(min_length=1)]
-    tools_in_text: bool = False
-    stragglers: Stragglers | None = None
-    fan_out: FanOut | None = None
-    model: Annotated[str, Meta(pattern="^[a-z0-9-]{1,40}$")] = SIMULATED
-
-
-class LaunchedModel(_Table, frozen=True, kw_only=True):
+class LaunchedModel(Table, frozen=True, kw_only=True):
     """A model that a launcher loads and unloads, on an engine of its own.
 
     Attributes:
@@ -127,7 +43,7 @@ class LaunchedModel(_Table, frozen=True, kw_only=True):
     stop_s: Annotated[float, Meta(ge=0, le=3600)] = 0.5
 
 
-class RouterFigures(_Table, frozen=True, kw_only=True):
+class RouterFigures(Table, frozen=True, kw_only=True):
     """How tuned router arms are set up for a scenario's replicas; arms at their defaults do not look at it.
 
     Attributes:
@@ -141,7 +57,7 @@ class RouterFigures(_Table, frozen=True, kw_only=True):
     reserved: Share = 0.125
 
 
-class Faults(_Table, frozen=True, kw_only=True):
+class Faults(Table, frozen=True, kw_only=True):
     """What goes wrong at random.
 
     Attributes:
@@ -159,7 +75,7 @@ class Faults(_Table, frozen=True, kw_only=True):
     attempts: Annotated[int, Meta(ge=1, le=1000)] = 20
 
 
-class Outage(_Table, frozen=True, kw_only=True):
+class Outage(Table, frozen=True, kw_only=True):
     """A replica dies with all that it does and knows, and comes back empty. `at_s` counts from the very start."""
 
     replica: Count
@@ -167,7 +83,7 @@ class Outage(_Table, frozen=True, kw_only=True):
     for_s: Annotated[float, Meta(gt=0, le=86_400)]
 
 
-class Strangers(_Table, frozen=True, kw_only=True):
+class Strangers(Table, frozen=True, kw_only=True):
     """Others who send their requests to one engine past the router, each the next as soon as one is over.
 
     Attributes:
@@ -185,14 +101,14 @@ class Strangers(_Table, frozen=True, kw_only=True):
     reply_tokens: Range
 
 
-class Pace(_Table, frozen=True, kw_only=True):
+class Pace(Table, frozen=True, kw_only=True):
     """A replica that is not like the others: its engine is so many times as fast."""
 
     replica: Count
     factor: Annotated[float, Meta(gt=0, le=1000)]
 
 
-class Scenario(_Table, frozen=True, kw_only=True):
+class Scenario(Table, frozen=True, kw_only=True):
     """One thing to simulate.
 
     Attributes:
@@ -295,7 +211,7 @@ def _contradictions(scenario: Scenario) -> list[str]:
     found += _contradictions_of_families(scenario)
     found += _contradictions_of_models(scenario)
     for group in scenario.agents:
-        found += [f"agents '{group.name}': {what}" for what in _contradictions_of(group, scenario.engine)]
+        found += [f"agents '{group.name}': {what}" for what in contradictions_of(group, scenario.engine)]
     return found
 
 
@@ -344,30 +260,4 @@ def _below(name: str, groups: Mapping[str, AgentGroup]) -> set[str]:
     while group is not None and group.fan_out is not None and group.fan_out.group not in found:
         found.add(group.fan_out.group)
         group = groups.get(group.fan_out.group)
-    return found
-
-
-def _contradictions_of(group: AgentGroup, engine: EngineFigures) -> list[str]:
-    found: list[str] = []
-    ranges = {
-        "context_tokens": (group.context_tokens, 1),
-        "tool_calls": (group.tool_calls, 0),
-        "stragglers.tool_calls": (group.tool_calls if group.stragglers is None else group.stragglers.tool_calls, 0),
-        "call_tokens": (group.call_tokens, 1),
-        "result_tokens": (group.result_tokens, 1),
-        "reply_tokens": (group.reply_tokens, 1),
-    }
-    found += [
-        f"{key} must rise from at least {least}"
-        for key, ((low, high), least) in ranges.items()
-        if not least <= low <= high
-    ]
-    if max(group.call_tokens[1], group.reply_tokens[1]) > group.reply_tokens_max:
-        found.append("replies may be longer than reply_tokens_max")
-    rounds = max(group.tool_calls[1], group.stragglers.tool_calls[1] if group.stragglers is not None else 0)
-    rounds += max((fan.children for fan in group.fan_out.sizes), default=0) if group.fan_out is not None else 0
-    longest = group.system_tokens + group.context_tokens[1] + group.reply_tokens_max
-    longest += rounds * (group.call_tokens[1] + group.result_tokens[1])
-    if longest > engine.kv_tokens:
-        found.append(f"a run can grow to {longest} tokens, more than engine.kv_tokens holds")
     return found

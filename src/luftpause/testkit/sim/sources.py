@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Protocol
 
+from luftpause.testkit.sim.agent_groups import AgentGroup
 from luftpause.testkit.sim.dice import Dice
 from luftpause.testkit.sim.plans import RunPlan, draw_plan
-from luftpause.testkit.sim.scenario import AgentGroup, Scenario
+from luftpause.testkit.sim.scenario import Scenario
 
 
 class Source(Protocol):

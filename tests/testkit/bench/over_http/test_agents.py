@@ -5,10 +5,11 @@ from luftpause.testkit.bench.over_http.agents import Agents, Place, headers_of
 from luftpause.testkit.engine_model.figures import EngineFigures
 from luftpause.testkit.fake_engine.server import fake_engine
 from luftpause.testkit.fake_engine.settings import Settings
+from luftpause.testkit.sim.agent_groups import Fan
 from luftpause.testkit.sim.figures import figures_of
 from luftpause.testkit.sim.past import Past
 from luftpause.testkit.sim.plans import draw_plan
-from luftpause.testkit.sim.scenario import Fan, Faults, Scenario
+from luftpause.testkit.sim.scenario import Faults, Scenario
 from luftpause.testkit.sim.sources import Drawn
 from testkit.running import run
 from testkit.sim.worlds import crowd, family, group

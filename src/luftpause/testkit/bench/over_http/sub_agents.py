@@ -26,9 +26,10 @@ from luftpause.testkit.load.own_loop import Habits
 from luftpause.testkit.load.runs import Board, RunNotes
 from luftpause.testkit.load.sub_agents import mcp_client, sub_agent
 from luftpause.testkit.load.tasks import context_text
+from luftpause.testkit.sim.agent_groups import AgentGroup
 from luftpause.testkit.sim.past import Begun, EndedRun, Past
 from luftpause.testkit.sim.plans import RunPlan, alone_s, draw_plan
-from luftpause.testkit.sim.scenario import AgentGroup, Scenario
+from luftpause.testkit.sim.scenario import Scenario
 
 
 @contextmanager
