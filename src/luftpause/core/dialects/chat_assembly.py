@@ -263,8 +263,8 @@ def _called(function: Json, piece: Json) -> Json:
 
 def _joined(known: object, piece: str | list[object]) -> object:
     """Return what is said with its next piece. Some engines say it in parts, or some of it, as Mistral's thoughts."""
-    if isinstance(piece, str) and (known is None or isinstance(known, str)):
-        return (known or "") + piece
+    if isinstance(piece, str) and not _list(known):
+        return _text(known) + piece
     return _parts(known) + _parts(piece)
 
 
