@@ -2,6 +2,9 @@
 
     python benchmarks/decide.py [--events 10000] [--turns 20000] [--json FILE]
 
+At the largest size also what seldom comes, each decision once and with all that is left over from the load before:
+every open turn renewed and looked at, until a dataplane falls silent and all of them are over, then all runs; and a
+load without repetitions at which the collector would think every few looks that it is time to look at everything.
 Decisions: a closed loop of agents on queueing replicas, so that the wanted number of turns is always held, from one
 caller, from fifty, or each from another one. Every decision is made three times on the same state; `p99 of 3` is of
 the shortest times, without what a busy machine adds. The second table holds everything but the number of runs.
@@ -24,7 +27,6 @@ from pathlib import Path
 
 import uvloop
 
-from luftpause.cli.serve import GC_THRESHOLDS
 from luftpause.core.model.ids import (
     ANONYMOUS_CALLER,
     ANONYMOUS_PRINCIPAL,
@@ -60,9 +62,10 @@ from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, empty_state
 from luftpause.core.scheduling.view import view
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
+from luftpause.services.dataplane.open_turns import RENEWED_AT_ONCE
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
-from luftpause.telemetry.pauses import ShortPauses
+from luftpause.telemetry.pauses import THRESHOLDS, ShortPauses, begin
 
 MODEL = ModelName("m")
 PEER = PeerId("peer")
@@ -76,7 +79,7 @@ REPLICAS_LIGHT = 4
 SILENT_MAX = 8
 """So many of the turns placed last have made no token yet."""
 AGAIN = 3
-"""Each decision is made so often on the same state: the shortest time tells its cost, the first the machine's too."""
+"""As a rule each decision is made so often on the same state: the first time tells the machine's cost, too."""
 BLOCK = 500
 """Whole turns are timed in blocks of so many, so that reading the clock costs nothing."""
 
@@ -104,6 +107,11 @@ CURVE = [*sizes(1000, 16, 200), *sizes(10_000, 64, 2000), *sizes(100_000, 256, 1
 GROWTH = [Size(runs=runs, replicas=16, held=200, callers=FEW_CALLERS, each=15) for runs in (1000, 10_000, 100_000)]
 VIEWS = 5
 """How often the status is looked at."""
+LARGEST = Size(runs=100_000, replicas=256, held=10_000, callers=FEW_CALLERS, each=97)
+LONG_LOAD = 10
+"""So many times `--events` without repetitions show what the collector does in the long run."""
+IMPATIENT = (*THRESHOLDS[:2], 10)
+"""The collector's thresholds for that: millions of decisions as thousands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +139,13 @@ def spread(took_ns: list[int]) -> Spread:
 class Loop:
     """Agents that take turns, pause on tools and come back; every decision is timed, nanoseconds by event."""
 
-    def __init__(self, size: Size, limits: Limits) -> None:
+    def __init__(self, size: Size, limits: Limits, again: int = AGAIN) -> None:
         self.dice = random.Random(SEED)
         self.state = empty_state(limits)
         self.now = 1000.0
         self.took: dict[str, list[int]] = {}
-        self.pauses = ShortPauses()
+        self.pauses = ShortPauses(lambda: True)
+        self.tries = again
         self.again: list[int] = []
         self.flying: list[TurnId] = []
         self.silent: deque[TurnId] = deque()
@@ -182,7 +191,7 @@ class Loop:
         next_deadline(decision.state)
         took = time.thread_time_ns() - started
         self.took.setdefault(type(event).__name__, []).append(took)
-        self.again.append(min(took, *(self.repeat(event) for _ in range(AGAIN - 1))))
+        self.again.append(min([took, *(self.repeat(event) for _ in range(self.tries - 1))]))
         self.state = decision.state
         placed = [action.turn for action in decision.actions if isinstance(action, PlaceTurn)]
         self.flying += placed
@@ -241,9 +250,7 @@ class Loop:
     def step(self) -> None:
         """Let one thing happen, what is due too, and the turns that were placed before the last few tell a token."""
         self.now += 0.01
-        due = next_deadline(self.state)
-        if due is not None and due <= self.now:
-            self.tell(WokeUp())
+        self.wake_up()
         while len(self.silent) > SILENT_MAX:
             self.tell(FirstTokenSeen(turn=self.silent.popleft()))
         roll = self.dice.random()
@@ -256,20 +263,27 @@ class Loop:
         elif self.flying:
             self.finish()
 
+    def wake_up(self) -> None:
+        """Let everything happen that is due."""
+        while (due := next_deadline(self.state)) is not None and due <= self.now:
+            self.tell(WokeUp())
+
 
 def declared(replica: ReplicaId) -> ReplicaSpec:
     return ReplicaSpec(replica=replica, endpoint=Endpoint(url="http://127.0.0.1:1"), models=(MODEL,))
 
 
 class Pauses:
-    """Listens to the collector: how long its pauses were, nanoseconds of processor time."""
+    """Listens to the collector: how long its pauses were, nanoseconds of processor time; how many looked at all."""
 
     def __init__(self) -> None:
         self.took: list[int] = []
+        self.whole = 0
         self._since = 0
 
-    def __call__(self, phase: str, _: dict[str, int]) -> None:
+    def __call__(self, phase: str, told: dict[str, int]) -> None:
         """Hear of the start and the end of a pause."""
+        self.whole += phase == "start" and told["generation"] == 2
         if phase == "start":
             self._since = time.thread_time_ns()
         else:
@@ -317,6 +331,100 @@ def measure_decisions(size: Size, limits: Limits, events: int) -> Measured:
         pauses=len(pauses.took),
         longest_pause_ms=round(max(pauses.took, default=0) / 1e6, 2),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seldom:
+    """What seldom comes, at one size: decisions and the longest of them, milliseconds; the same of pauses.
+
+    `whole` are the collector's looks at everything while turns are open; `rest_ms` is the one when nothing is.
+    """
+
+    size: Size
+    renewals: int
+    renewal_ms: float
+    looks: int
+    look_ms: float
+    over: int
+    over_ms: float
+    forgotten: int
+    forgotten_ms: float
+    pauses: int
+    longest_pause_ms: float
+    whole: int
+    rest_ms: float
+
+
+def measure_seldom(size: Size, limits: Limits, events: int) -> Seldom:
+    """Measure one size."""
+    loop = Loop(size, limits, again=1)
+    gc.collect()
+    gc.set_threshold(*IMPATIENT)
+    pauses = Pauses()
+    gc.callbacks.append(pauses)
+    for _ in range(LONG_LOAD * events):
+        loop.step()
+    gc.callbacks.remove(pauses)
+    begin()
+    renewed, looked = time_looks(loop)
+    check(loop.state)
+    over, forgotten = time_ends(loop)
+    check(loop.state)
+    return Seldom(
+        size=size,
+        renewals=len(renewed),
+        renewal_ms=milliseconds(renewed),
+        looks=len(looked),
+        look_ms=milliseconds(looked),
+        over=len(over),
+        over_ms=milliseconds(over),
+        forgotten=len(forgotten),
+        forgotten_ms=milliseconds(forgotten),
+        pauses=len(pauses.took),
+        longest_pause_ms=milliseconds(pauses.took),
+        whole=pauses.whole,
+        rest_ms=round(time_rest(loop), 2),
+    )
+
+
+def milliseconds(took_ns: list[int]) -> float:
+    """Return the longest of some times."""
+    return round(max(took_ns, default=0) / 1e6, 2)
+
+
+def time_looks(loop: Loop) -> tuple[list[int], list[int]]:
+    """Let turns go on for as long as one may be silent, with signs of life; return renewals and wake-ups."""
+    loop.took.clear()
+    limits = loop.state.limits
+    turns = sorted((*loop.state.turns, *loop.state.held))
+    until = loop.now + 1.5 * limits.turn_timeout_s
+    while loop.now < until:
+        loop.now += limits.turn_timeout_s / 4
+        for first in range(0, len(turns), RENEWED_AT_ONCE):
+            loop.tell(TurnsRenewed(turns=tuple(turns[first : first + RENEWED_AT_ONCE])))
+        loop.wake_up()
+    return loop.took["TurnsRenewed"], loop.took["WokeUp"]
+
+
+def time_ends(loop: Loop) -> tuple[list[int], list[int]]:
+    """Let all turns fall silent until none is left, then all runs; return the wake-ups of each."""
+    ended: list[list[int]] = []
+    for wait_s in (loop.state.limits.turn_timeout_s, loop.state.limits.run_idle_expiry_s):
+        loop.took.clear()
+        loop.now += 2 * wait_s
+        while loop.state.turns or loop.state.held:
+            loop.wake_up()
+            loop.now += wait_s
+        loop.wake_up()
+        ended.append(loop.took["WokeUp"])
+    return ended[0], ended[1]
+
+
+def time_rest(loop: Loop) -> float:
+    """Return how long the collector looks at everything once nothing is open, milliseconds."""
+    started = time.thread_time_ns()
+    loop.pauses.look_at_all()
+    return (time.thread_time_ns() - started) / 1e6
 
 
 def time_status(loop: Loop) -> float:
@@ -397,7 +505,7 @@ def main() -> None:
     parser.add_argument("--policy", choices=("turn-admission", "working-set"), default="turn-admission")
     options = parser.parse_args()
     limits = Limits(working_set=WorkingSetLimits() if options.policy == "working-set" else None)
-    gc.set_threshold(*GC_THRESHOLDS)
+    begin()
     report: dict[str, object] = {}
     print("whole turns, microseconds of processor time")
     print(f"{'':34}{'count':>8}{'mean':>9}{'p50':>9}{'p99':>9}{'max':>10}")
@@ -413,6 +521,7 @@ def main() -> None:
         report["growth"] = show_curve(
             "decide against the number of runs, all else the same", GROWTH, limits, options.events
         )
+        report["seldom"] = show_seldom(measure_seldom(LARGEST, limits, options.events))
     if options.json is not None:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
@@ -436,6 +545,23 @@ def show_curve(title: str, curve: list[Size], limits: Limits, events: int) -> li
         print(f"{one.status_ms:>9.2f}{one.recovery_ms:>9.2f}{one.pauses:>8}{one.longest_pause_ms:>9.2f}", flush=True)
         figures.append(asdict(one))
     return figures
+
+
+def show_seldom(figures: Seldom) -> dict[str, object]:
+    """Print what seldom comes, a line for each kind, and return all figures."""
+    size = figures.size
+    print(f"what seldom comes, {size.runs} runs, {size.replicas} replicas: the longest of each, milliseconds")
+    for name, count, longest in (
+        ("256 turns renewed", figures.renewals, figures.renewal_ms),
+        ("a look at turns that go on", figures.looks, figures.look_ms),
+        ("turns that are over", figures.over, figures.over_ms),
+        ("runs that are forgotten", figures.forgotten, figures.forgotten_ms),
+        ("pauses of the collector", figures.pauses, figures.longest_pause_ms),
+        ("pauses that looked at everything", figures.whole, figures.longest_pause_ms if figures.whole else 0.0),
+        ("the one at rest", 1, figures.rest_ms),
+    ):
+        print(f"{name:34}{count:>8}{longest:>9.2f}", flush=True)
+    return asdict(figures)
 
 
 if __name__ == "__main__":

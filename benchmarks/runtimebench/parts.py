@@ -1,7 +1,6 @@
 """The parts of this benchmark by name, and how one is measured: on an event loop and a disk folder of its own."""
 
 import asyncio
-import gc
 import shutil
 import tempfile
 from collections.abc import Callable, Coroutine, Mapping
@@ -13,7 +12,7 @@ from benchmarks.runtimebench.journal import measure_compaction, measure_journal,
 from benchmarks.runtimebench.lives import Figures
 from benchmarks.runtimebench.quiet import Effort
 
-from luftpause.cli.serve import GC_THRESHOLDS
+from luftpause.telemetry import pauses
 
 Part = Callable[[Path, Effort], Coroutine[object, object, Figures]]
 PARTS: Mapping[str, Part] = {
@@ -28,7 +27,7 @@ PARTS: Mapping[str, Part] = {
 
 def measure(name: str, chosen: Effort, folder: Path | None) -> Figures:
     """Measure one part on a folder of its own."""
-    gc.set_threshold(*GC_THRESHOLDS)  # as every service has it
+    pauses.begin()  # as every service does
     own = Path(tempfile.mkdtemp(prefix="luftpause-bench-", dir=folder))
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

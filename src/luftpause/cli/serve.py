@@ -2,7 +2,6 @@
 
 import asyncio
 import ctypes
-import gc
 import importlib
 import os
 import signal
@@ -11,14 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from luftpause.cli.failures import FAILED, failure_of
 from luftpause.cli.say import say
-
-GC_THRESHOLDS = (3_000, 1, 5_000)
-"""Fewer full collections: the cores' large maps hold no cycles, and one over 100,000 runs takes 400 ms.
-
-One of the middle generation looks at what three young ones left and no more, for the event loop stands still meanwhile,
-in whichever thread it is: 200,000 objects take 50 ms, these 9,000 take 2. Those that `telemetry/pauses.py` asks for by
-the number of decisions count towards a full one, too: it comes after more than a million decisions.
-"""
+from luftpause.telemetry import pauses
 
 FREED_BYTES_KEPT = 64 * 1024 * 1024
 """Freed memory at the end of the heap that is kept for the next large request."""
@@ -44,8 +36,7 @@ def run_service(main: Main, *, is_child: bool = False) -> int:
     printed in one line; any other is raised. A child of a service that says so itself keeps quiet about stopping.
     """
     _open_standard_streams()
-    gc.set_threshold(*GC_THRESHOLDS)
-    gc.freeze()  # what was imported stays, and a full collection need not look at it
+    pauses.begin()
     _keep_freed_memory()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
@@ -57,7 +48,7 @@ def run_service(main: Main, *, is_child: bool = False) -> int:
             failure.show()
             return failure.exit_code
         finally:
-            gc.unfreeze()
+            pauses.end()
     if was_aborted:
         say("error: stopped before everything had drained", err=True)
     return FAILED if was_aborted else 0

@@ -1,5 +1,6 @@
 """The scheduler's shell: tickets, timers, faults."""
 
+import asyncio
 import logging
 from dataclasses import replace
 from typing import get_args
@@ -558,5 +559,26 @@ def test_what_decisions_leave_behind_is_looked_through_by_their_number() -> None
                 desk.admit(offer(f"t{number}", run=f"r{number}"))
                 desk.report(finished(f"t{number}"))
         assert seen == [1, 1]
+
+    run(story)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_all_is_looked_at_where_nothing_is_open(is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("luftpause.telemetry.pauses.REST_S", 0.0)
+    monkeypatch.setattr("luftpause.telemetry.pauses.LOOKS_A_REST", 2)
+
+    async def story() -> None:
+        desk = started(spec("a"))
+        with collections() as seen:
+            if is_open:
+                desk.admit(offer("open", run="open"))
+            for number in range(FEW_RUNS + DECISIONS_A_LOOK):
+                desk.admit(offer(f"t{number}", run=f"r{number}"))
+                desk.report(finished(f"t{number}"))
+            for _ in range(4):
+                await asyncio.sleep(0)
+            desk.close()
+        assert seen == ([1, 1] if is_open else [1, 1, 2])
 
     run(story)

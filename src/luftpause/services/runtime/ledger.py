@@ -4,12 +4,9 @@ Every tree has a clock that stands still while no runtime is up: it goes on from
 """
 
 import asyncio
-import contextlib
-import gc
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from luftpause.core.model.ids import ActiveMs, PrincipalId, RunId
 from luftpause.core.runs.actions import Action
@@ -22,9 +19,7 @@ from luftpause.ports.journal import Journal, JournalFailedError, StaleAppendErro
 from luftpause.services.runtime.metrics import RuntimeMetrics
 from luftpause.services.runtime.orders import UnknownHandleError
 from luftpause.services.runtime.run_spans import RunSpans
-from luftpause.telemetry.pauses import ShortPauses
-
-_MANY: Final = 100_000
+from luftpause.telemetry.pauses import ShortPauses, making_many_objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,7 @@ class Ledger:
         Raises:
             JournalFailedError: it cannot be read.
         """
-        with _many_objects():
+        with making_many_objects():
             return await self._open()
 
     async def _open(self) -> tuple[RunId, ...]:
@@ -184,18 +179,6 @@ class Ledger:
 def unreadable(history: History) -> str:
     """Return what is told of a run whose conversation is not whole."""
     return f"what was said in {history.run} cannot be read back: {history.damage}"
-
-
-@contextlib.contextmanager
-def _many_objects() -> Iterator[None]:
-    """Make objects that stay, without looking through them for garbage: now again and again, and later ever again."""
-    gc.disable()
-    try:
-        yield
-        if gc.get_count()[0] >= _MANY:
-            gc.freeze()
-    finally:
-        gc.enable()
 
 
 def _loop_ms() -> float:

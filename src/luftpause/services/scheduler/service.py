@@ -71,14 +71,13 @@ class SchedulerService(SchedulerDesk):
         self._state = empty_state(settings.limits)
         self._identity = RunIdentity(memory_s=settings.tool_call_memory_s, find=lambda run: parts_of(self._state, run))
         self._tally = DecisionTally()
-        self._pauses = ShortPauses()
+        self._pauses = ShortPauses(lambda: bool(self._state.turns or self._state.held))
         self._metrics = SchedulerMetrics(self._tally, lambda: self._state, self.now)
         self._mailbox: deque[Event] = deque()
         self._busy = False
         self._tickets = Tickets()
         self._recalls = Recalls()
-        self.launchers = Launchers(self._submit)
-        """Who starts engines for us."""
+        self.launchers = Launchers(self._submit)  # who starts engines for us
         self._audience = Audience()
         self._timer: asyncio.TimerHandle | None = None
         self._clock: Callable[[], float] | None = None
@@ -111,11 +110,13 @@ class SchedulerService(SchedulerDesk):
     def start(self) -> None:
         """Begin. Needs the running event loop."""
         self._started_at = self.now()
+        self._pauses.watch()
         self._tells_placements = _log.isEnabledFor(logging.DEBUG)  # asking at each turn runs in Python
 
     def close(self) -> None:
         """Refuse every held turn, and all that come later. Calling it again changes nothing."""
         self._closed = True
+        self._pauses.close()
         self._disarm()
         self._tickets.refuse_all(_SHUTTING_DOWN)
 
