@@ -62,7 +62,6 @@ from luftpause.core.scheduling.invariants import check
 from luftpause.core.scheduling.state import Limits, empty_state
 from luftpause.core.scheduling.view import view
 from luftpause.core.scheduling.working_set.limits import WorkingSetLimits
-from luftpause.services.dataplane.open_turns import RENEWED_AT_ONCE
 from luftpause.services.scheduler.service import SchedulerService
 from luftpause.services.scheduler.settings import SchedulerSettings
 from luftpause.telemetry.pauses import THRESHOLDS, ShortPauses, begin
@@ -400,8 +399,7 @@ def time_looks(loop: Loop) -> tuple[list[int], list[int]]:
     until = loop.now + 1.5 * limits.turn_timeout_s
     while loop.now < until:
         loop.now += limits.turn_timeout_s / 4
-        for first in range(0, len(turns), RENEWED_AT_ONCE):
-            loop.tell(TurnsRenewed(turns=tuple(turns[first : first + RENEWED_AT_ONCE])))
+        loop.tell(TurnsRenewed(turns=tuple(turns)))
         loop.wake_up()
     return loop.took["TurnsRenewed"], loop.took["WokeUp"]
 
@@ -552,7 +550,7 @@ def show_seldom(figures: Seldom) -> dict[str, object]:
     size = figures.size
     print(f"what seldom comes, {size.runs} runs, {size.replicas} replicas: the longest of each, milliseconds")
     for name, count, longest in (
-        ("256 turns renewed", figures.renewals, figures.renewal_ms),
+        ("all turns renewed", figures.renewals, figures.renewal_ms),
         ("a look at turns that go on", figures.looks, figures.look_ms),
         ("turns that are over", figures.over, figures.over_ms),
         ("runs that are forgotten", figures.forgotten, figures.forgotten_ms),

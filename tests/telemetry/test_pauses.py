@@ -94,6 +94,7 @@ def whole_looks() -> Iterator[list[int]]:
             found.append(told["collected"])
 
     usual = gc.get_threshold()
+    gc.freeze()  # beside much that is old the collector waits for as much that is new
     gc.collect()
     gc.set_threshold(*THRESHOLDS[:2], 2)
     gc.callbacks.append(hear)
@@ -102,6 +103,7 @@ def whole_looks() -> Iterator[list[int]]:
     finally:
         gc.callbacks.remove(hear)
         gc.set_threshold(*usual)
+        gc.unfreeze()
 
 
 def load(pauses: ShortPauses, decisions: int) -> list[weakref.ref[Knot]]:
