@@ -21,7 +21,7 @@ def test_an_interrupt_while_modules_load_ends_the_program_quietly() -> None:
 
 def test_output_that_takes_no_such_characters_has_others_instead_and_no_trace() -> None:
     command = [sys.executable, "-m", "luftpause", "bench"]
-    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    env = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "200"}
     ended = subprocess.run(command, env=env, capture_output=True, timeout=30, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert b"interactive ? 2.5? tuned router" in ended.stdout
