@@ -563,6 +563,7 @@ def test_what_decisions_leave_behind_is_looked_through_by_their_number() -> None
     run(story)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("is_open", [True, False])
 def test_all_is_looked_at_where_nothing_is_open(is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("luftpause.telemetry.pauses.REST_S", 0.0)
